@@ -12,7 +12,7 @@ import { licences } from '../web/licences.mjs';
 const ROOT = dirname(fileURLToPath(import.meta.url));
 const DIST = join(ROOT, 'dist');
 
-/** Where the server offers what is in dist/. */
+/** The path under which the server serves dist/. */
 const BASE = '/console/';
 
 const ENTRIES = {
@@ -37,7 +37,7 @@ async function bundle() {
     target: ['chrome125', 'firefox125', 'safari17.5'],
     jsx: 'automatic',
     define: { 'process.env.NODE_ENV': '"production"' },
-    // GraphiQL names prettier's parsers by their old names, whose CommonJS it then reads as ES modules.
+    // GraphiQL imports prettier's parsers by old names, and then esbuild would read their CommonJS as ES modules.
     alias: { 'prettier/parser-babel': 'prettier/plugins/babel', 'prettier/parser-graphql': 'prettier/plugins/graphql' },
     loader: { '.graphql': 'text', '.ttf': 'file' },
     legalComments: 'none',
@@ -50,11 +50,11 @@ async function bundle() {
   return { files, outputs, inputs: Object.keys(metafile.inputs) };
 }
 
-/** The files of dist/ by name; those that are served compressed end in `.gz`, and are not compressed yet. */
+/** The files of dist/ by name. Those that the server sends compressed end in `.gz`, but are not compressed yet. */
 async function made() {
   const { files, outputs, inputs } = await bundle();
   const main = outputs.find(({ entryPoint }) => entryPoint === ENTRIES.main);
-  // The main style sheet has the rules of all parts that are loaded later, too.
+  // The main style sheet also has the rules of all parts that load later.
   for (const name of files.keys()) {
     if (extname(name) === '.css' && name !== basename(main.cssBundle)) files.delete(name);
   }

@@ -1,4 +1,4 @@
-// What a page opens with.
+// The editor's content when the page opens.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

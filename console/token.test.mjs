@@ -1,4 +1,4 @@
-// Whose token is used after a link.
+// Which token is used after following a link.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -12,13 +12,13 @@ import { licences } from '../web/licences.mjs';
 const ROOT = dirname(fileURLToPath(import.meta.url));
 const DIST = join(ROOT, 'dist');
 
-/** Where the server offers what is in dist/. */
+/** The path under which the server serves dist/. */
 const BASE = '/desk/assets/';
 
-/** Bytes of all that the page loads, after gzip -9. */
+/** Bytes of everything that the page loads, after gzip -9. */
 const BUDGET = 80_000;
 
-/** Templates need no indentation, and code neither; what must keep its lines has them written out. */
+/** Removes indentation, which neither code nor templates need. Text with significant line starts must use escapes. */
 const indentation = {
   name: 'indentation',
   setup({ onLoad }) {
@@ -50,7 +50,7 @@ async function bundle() {
   return { files, inputs: Object.keys(metafile.inputs) };
 }
 
-/** The files of dist/ by name; those that are served compressed end in `.gz`, and are not compressed yet. */
+/** The files of dist/ by name. Those that the server sends compressed end in `.gz`, but are not compressed yet. */
 async function made() {
   const { files, inputs } = await bundle();
   const notices = Buffer.from(await licences('The desk of Tidings contains', ROOT, inputs));

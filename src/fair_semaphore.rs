@@ -1,4 +1,4 @@
-//! A semaphore that lends each key only a share of its permits, so that one tenant or network cannot keep out the others.
+//! A semaphore that lets each key hold only a share of its permits, so that one tenant or network cannot block others.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,24 +9,24 @@ use parking_lot::Mutex;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Lends permits by key.
+/// Grants permits by key.
 #[derive(Debug)]
 pub struct FairSemaphore<K> {
     permits: u32,
     share: u32,
     all: Arc<Semaphore>,
-    /// Of the keys that hold permits or wait for one.
+    /// Semaphores of the keys that hold permits or wait for one.
     by_key: Mutex<HashMap<K, Arc<Semaphore>>>,
 }
 
-/// A permit. Dropping it gives it back.
+/// A permit. Dropping it returns it.
 #[derive(Debug)]
 pub struct FairPermit {
     _of_key: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
-/// Why there is no permit.
+/// Why a permit was not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
     TimedOut,
@@ -40,7 +40,7 @@ impl From<AcquireError> for Denied {
 }
 
 impl<K: Eq + Hash> FairSemaphore<K> {
-    /// With this many permits, of which one key may hold `share`.
+    /// With this many permits. One key may hold at most `share` of them.
     pub fn new(permits: u32, share: u32) -> Self {
         Self { permits, share, all: Arc::new(Semaphore::new(permits as usize)), by_key: Mutex::default() }
     }
@@ -54,7 +54,7 @@ impl<K: Eq + Hash> FairSemaphore<K> {
     pub async fn acquire(&self, key: K, patience: Duration) -> Result<FairPermit, Denied> {
         let of_key = self.of_key(key);
         let both = async {
-            // The key's own permit first: acquirers that wait for it do not stand in the queue of the others.
+            // The key's own permit comes first: tasks that wait for it do not block the queue of the other keys.
             let of_key = of_key.acquire_owned().await?;
             let of_all = self.all.clone().acquire_owned().await?;
             Ok(FairPermit { _of_key: of_key, _of_all: of_all })
@@ -64,12 +64,12 @@ impl<K: Eq + Hash> FairSemaphore<K> {
 
     fn of_key(&self, key: K) -> Arc<Semaphore> {
         let mut by_key = self.by_key.lock();
-        // A permit, and an acquirer that waits, hold a reference of their own.
+        // Permits and waiting tasks hold a reference each.
         by_key.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
         by_key.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.share as usize))).clone()
     }
 
-    /// Waits until all permits are back, for `patience` at most, and lends none from then on.
+    /// Waits until all permits are returned, for `patience` at most. Then grants no more.
     pub async fn close(&self, patience: Duration) {
         let _ = timeout(patience, self.all.acquire_many(self.permits)).await;
         self.all.close();

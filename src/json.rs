@@ -1,10 +1,10 @@
-//! JSON of others, before it is read.
+//! Checks JSON from outside before it is parsed.
 
-/// What `serde_json` takes for something of its own where an object begins with it. The text behind `RawValue` is read as JSON with a
-/// depth of its own, so that 7 KB overflow the stack.
+/// `serde_json` gives objects that begin with such a key a meaning of its own. It parses the text behind `RawValue`
+/// with a new depth limit, so 7 KB can overflow the stack.
 const RESERVED: &[u8] = b"$serde_json::private::";
 
-/// Whether a text has a string, such as a key, that begins with what `serde_json` keeps for itself. Such a text must not be read.
+/// Whether a text contains a string, such as a key, with this prefix. Such a text must not be parsed.
 pub fn is_reserved(text: &[u8]) -> bool {
     let mut is_escaped = false;
     text.iter().enumerate().any(|(place, byte)| {
@@ -14,7 +14,7 @@ pub fn is_reserved(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a string begins with it. Any of its characters may be escaped.
+/// Whether a string begins with the prefix. Any of its characters may be escaped.
 fn begins(mut text: &[u8]) -> bool {
     RESERVED.iter().all(|expected| {
         let (byte, rest) = match text {

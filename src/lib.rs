@@ -2,7 +2,7 @@
 //!
 //! `FLOORS` in `tests/it/architecture.rs` is the order of these modules, and ARCHITECTURE.md explains it.
 
-// The ground: used by everything.
+// The foundation, used by everything.
 pub mod clock;
 pub mod config;
 pub mod error;
@@ -11,7 +11,7 @@ pub mod json;
 pub mod telemetry;
 pub mod text;
 
-// Customers' databases, which rules read.
+// Customers' databases that rules read.
 pub mod source;
 
 // Requests to addresses that API users name, and tenants' sealed secrets.
@@ -31,7 +31,7 @@ pub mod hub;
 // Validation of cached overviews in Redis.
 pub mod board;
 
-// Values and their rules.
+// Domain values and their rules.
 pub mod model;
 
 // The database; see also the crates `entity` and `migration`.
@@ -40,7 +40,7 @@ pub mod database;
 // Authentication.
 pub mod auth;
 
-// What an operation may use, and the operations.
+// The application state, and the operations.
 pub mod app;
 pub mod domain;
 

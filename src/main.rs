@@ -49,7 +49,7 @@ async fn main() -> ExitCode {
     };
     let telemetry = match telemetry::start(&arguments.log) {
         Ok(telemetry) => Some(telemetry),
-        // Whoever looks for what is wrong tells this, too.
+        // `doctor` reports this error itself.
         Err(_) if arguments.command.is_doctor() => None,
         Err(error) => {
             tell(&error);
@@ -59,14 +59,14 @@ async fn main() -> ExitCode {
     let looks = arguments.command.is_doctor();
     let ended = arguments.command.run(&arguments.log).await;
     if let Err(error) = &ended {
-        // Who wants no log wants to know all the same why nothing was done.
+        // With logging turned off, the error must still be shown.
         if tracing::enabled!(tracing::Level::ERROR) {
             tracing::error!("{}", config::without_credentials(&error.told()));
         } else {
             tell(error);
         }
     }
-    // Off the threads of the server, for it waits for a collector that may not answer.
+    // In a blocking thread, because it waits for a collector that may not answer.
     let _ = tokio::task::spawn_blocking(move || drop(telemetry)).await;
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -75,7 +75,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Prints help, or what is wrong with the arguments, which may repeat the value of a setting: without passwords in URLs.
+/// Prints help or argument errors. They may repeat the value of a setting, so passwords in URLs are removed.
 fn print(said: &clap::Error) {
     let text = said.render();
     let is_terminal = if said.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
@@ -87,13 +87,13 @@ fn print(said: &clap::Error) {
     };
 }
 
-/// Says why on standard error, which may be closed: without passwords in URLs, which settings may have.
+/// Prints an error on standard error, without passwords in URLs. Standard error may be closed.
 fn tell(error: &Error) {
     let _ = writeln!(std::io::stderr(), "{}", config::without_credentials(&error.told()));
 }
 
-/// Tells supervisors whether starting again may help: where somebody has to change something first it is `EX_CONFIG` of
-/// sysexits.h, 78.
+/// The exit code tells supervisors whether a restart may help. 78 (`EX_CONFIG` of sysexits.h) says that the
+/// configuration must be changed first.
 fn code_of(error: &Error) -> ExitCode {
     if matches!(error, Error::Config(_)) { ExitCode::from(78) } else { ExitCode::FAILURE }
 }

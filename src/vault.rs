@@ -1,7 +1,7 @@
-//! Secrets that tenants trust us with, as they stand in the database: sealed under a key that is not there.
+//! Encrypts tenants' secrets for the database, under a key that is not in it.
 //!
-//! AES-256-GCM with a nonce of chance for each, which is sound for 2^32 of them under one key (NIST SP 800-38D, section 8.3). What a
-//! secret belongs to is sealed in with it, so that nobody who can write to the database passes one secret off as another.
+//! AES-256-GCM with a random nonce per secret: safe for 2^32 secrets under one key (NIST SP 800-38D, section 8.3). A
+//! secret's owner is authenticated with it, so that a writer to the database cannot pass off one secret as another.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -13,21 +13,21 @@ use sha2::{Digest, Sha256};
 use crate::config::{KEY_BYTES, KeysConfig};
 use crate::error::{Error, Result};
 
-/// How what is sealed is laid out: this byte, the key's id, the nonce, then what is sealed with its tag of 16 bytes.
+/// The format: this byte, the key's id, the nonce, then the ciphertext with its 16-byte tag.
 const VERSION: u8 = 1;
 /// The bytes of a key's id.
 const ID: usize = 4;
-/// The bytes before what is sealed.
+/// The bytes before the ciphertext.
 const HEAD: usize = 1 + ID + NONCE_LEN;
 
-/// Seals and opens under `TIDINGS_KEY`, and opens what is under `TIDINGS_PREVIOUS_KEY`. Without a key it does neither, and says so.
+/// Encrypts with `TIDINGS_KEY`, and decrypts with it or `TIDINGS_PREVIOUS_KEY`. Without a key both fail.
 #[derive(Debug)]
 pub struct Vault {
     keys: Vec<Key>,
 }
 
 struct Key {
-    /// By which it is found again: a part of its hash, which says nothing of it.
+    /// Identifies the key: a part of its hash, which reveals nothing about the key.
     id: [u8; ID],
     sealing: RandomizedNonceKey,
 }
@@ -38,11 +38,11 @@ impl Debug for Key {
     }
 }
 
-/// What was sealed. Its `Debug` shows nothing of it.
+/// A decrypted secret. Its `Debug` shows nothing of it.
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// As it was sealed.
+    /// The secret's bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -55,14 +55,14 @@ impl Debug for Secret {
 }
 
 impl Vault {
-    /// With the keys of the settings, of which there may be none.
+    /// With the keys of the settings, if any.
     ///
-    /// Fails with `Config` where what is set is no key.
+    /// Fails with `Config` if a setting is not a valid key.
     pub fn new(config: &KeysConfig) -> Result<Self> {
         Self::of(config.read()?)
     }
 
-    /// With these keys, of which the first seals.
+    /// With these keys. The first one encrypts.
     pub fn of(keys: Vec<[u8; KEY_BYTES]>) -> Result<Self> {
         let key = |bytes: [u8; KEY_BYTES]| {
             let sealing = RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(Error::internal)?;
@@ -71,14 +71,14 @@ impl Vault {
         Ok(Self { keys: keys.into_iter().map(key).collect::<Result<_>>()? })
     }
 
-    /// Fails, as sealing would, where there is no key: for whoever asks for something that will have to be kept.
+    /// Fails if there is no key, as `seal` would. For requests that will need a key later.
     pub fn check(&self) -> Result<()> {
         self.first().map(|_| ())
     }
 
-    /// Seals a secret as one of `of`: a tenant, a table and a row, say. It takes 33 bytes more, and a third of all that for base64.
+    /// Encrypts a secret for `of`, such as a tenant, a table and a row. Adds 33 bytes, and base64 a third.
     ///
-    /// Fails with `Conflict`, which names the setting, where there is no key.
+    /// Fails with `Conflict`, which names the setting, if there is no key.
     pub fn seal(&self, of: &str, secret: &[u8]) -> Result<String> {
         let key = self.first()?;
         let mut closed = secret.to_vec();
@@ -88,10 +88,10 @@ impl Vault {
         Ok(URL_SAFE_NO_PAD.encode(all))
     }
 
-    /// Opens what `seal` made of a secret of `of`.
+    /// Decrypts a secret that `seal` encrypted for `of`.
     ///
-    /// Fails with `Conflict` where there is no key, with `Config` where it was sealed with one that is not set, and with `Internal` where
-    /// it is not what was sealed, or was sealed as another's.
+    /// Fails with `Conflict` if there is no key, with `Config` if the secret's key is not set, and with `Internal` if
+    /// the text was changed or was encrypted for another `of`.
     pub fn open(&self, of: &str, sealed: &str) -> Result<Secret> {
         self.first()?;
         let mut all = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| broken())?;
@@ -102,16 +102,18 @@ impl Vault {
             return Err(broken());
         }
         let key = self.keys.iter().find(|key| key.id == id).ok_or_else(|| {
-            Error::Config("a secret was sealed with a key that is neither TIDINGS_KEY nor TIDINGS_PREVIOUS_KEY".into())
+            Error::Config(
+                "a secret was encrypted with a key that is neither TIDINGS_KEY nor TIDINGS_PREVIOUS_KEY".into(),
+            )
         })?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken())?;
         let aad = Aad::from(told(key.id, of));
         key.sealing.open_in_place(nonce, aad, closed).map(|secret| Secret(secret.to_vec())).map_err(|_| broken())
     }
 
-    /// The same secret sealed with `TIDINGS_KEY`, where it is with the key before; nothing where it is already.
+    /// Re-encrypts a secret with `TIDINGS_KEY`. `None` if it uses that key already.
     ///
-    /// Once all are, the key before can be taken away.
+    /// Once all secrets do, the previous key can be removed.
     pub fn renew(&self, of: &str, sealed: &str) -> Result<Option<String>> {
         let is_current = |id: &[u8]| self.keys.first().is_some_and(|key| key.id == id);
         if URL_SAFE_NO_PAD.decode(sealed).ok().and_then(|all| all.get(1..=ID).map(is_current)) == Some(true) {
@@ -122,13 +124,13 @@ impl Vault {
     }
 
     fn first(&self) -> Result<&Key> {
-        self.keys.first().ok_or_else(|| {
-            Error::Conflict("secrets cannot be kept: the server has no key for them, which TIDINGS_KEY would be".into())
-        })
+        self.keys
+            .first()
+            .ok_or_else(|| Error::Conflict("the server cannot store secrets: an operator must set TIDINGS_KEY".into()))
     }
 }
 
-/// What is sealed in, and not written.
+/// The additional authenticated data, which is not stored.
 fn told(id: [u8; ID], of: &str) -> Vec<u8> {
     [&[VERSION][..], &id, of.as_bytes()].concat()
 }
@@ -139,7 +141,7 @@ fn id(key: &[u8]) -> [u8; ID] {
 }
 
 fn broken() -> Error {
-    Error::internal("a sealed secret is broken, or stands where another was")
+    Error::internal("an encrypted secret is corrupt, or was moved from another row")
 }
 
 #[cfg(test)]
@@ -172,7 +174,7 @@ mod tests {
             }
         }
         let [one, two] = [0, 1].map(|_| vault.seal("a", b"hunter2").unwrap());
-        assert_ne!(one, two, "the nonce is another each time");
+        assert_ne!(one, two, "each encryption has another nonce");
         let debug = format!("{vault:?} {:?}", vault.open("a", &one).unwrap());
         assert!(!debug.contains("hunter2") && !debug.contains("104, 117") && !debug.contains("2, 2, 2, 2"), "{debug}");
     }

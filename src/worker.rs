@@ -1,4 +1,4 @@
-//! What goes on in the background, from start-up to shutdown.
+//! The background loops, from start-up to shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,40 +22,40 @@ use crate::domain::{notification, privacy, tally};
 use crate::error::Result;
 use crate::hub::Bus;
 
-/// How often the end of each log is looked at, for what the hub was not told, and what has expired.
+/// How often the end of each log is polled, for notices that the hub has missed and for expired items.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often the schedule is looked at: what is due goes out within a second.
+/// How often the schedule is polled. Due notifications are published within a second.
 const PUBLISH: Duration = Duration::from_millis(500);
 
-/// How often rules are looked for that are due.
+/// How often due rules are looked for.
 const SCAN: Duration = Duration::from_millis(500);
 
-/// How often it is looked what is to be sent to the outside, whatever was told.
+/// How often pending deliveries are looked for, in addition to notices.
 const LANES: Duration = Duration::from_millis(500);
 
-/// How long it is gathered whose log has grown.
+/// How long notices of grown logs are gathered before deliveries are looked for.
 const GROWTH: Duration = Duration::from_millis(20);
 
-/// How long what a source says is gathered, so that it does not say it too often.
+/// How long notifications of a source are gathered, so that frequent ones start one scan.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// How often a node asks whether a chore is due, and its own, and whether a job is waiting.
+/// How often a node looks for due maintenance tasks, its own tasks and waiting jobs.
 const CHORES: Duration = Duration::from_secs(5);
 
 /// How often this node's clock is compared with the database's.
 const CLOCKS: Duration = Duration::from_secs(5);
 
-/// How long after one loop the next begins, so that a start does not open a connection for each of them.
+/// Delay between the starts of two loops, so that start-up does not open a database connection for each of them.
 const APART: Duration = Duration::from_millis(10);
 
-/// How often it is measured whether the board is right: each node looks at what it remembers itself.
+/// How often a node checks some of its cached overviews against Redis and the database.
 const DRIFT: Duration = Duration::from_mins(1);
 
-/// How often room is made of what is remembered for a while and counts no more.
+/// How often expired cache entries are removed.
 const FORGET: Duration = Duration::from_mins(1);
 
-/// The loops of a server; they end when this is dropped.
+/// The loops of a server. Dropping this ends them.
 #[derive(Debug)]
 pub struct Worker {
     _loops: JoinSet<()>,
@@ -63,7 +63,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Ends all loops. What is on its way to the outside has three seconds.
+    /// Ends all loops. Deliveries in flight have three seconds.
     pub async fn stop(self) {
         self.lanes.stop().await;
     }
@@ -86,22 +86,22 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
     }
     app.db.fence.arm();
     if let Err(error) = fence::settle(app, live).await {
-        // It is tried again below. `/readyz` reports it.
+        // The loop below tries again. `/readyz` reports the failure.
         tracing::error!(cause = error.told(), "the database cannot be used yet");
     }
     let (fenced, told) = (app.clone(), live.clone());
     loops.spawn(async move { fence::keep(&fenced, &told).await });
     let live = live.clone();
-    every(&mut loops, app, LOOK, "the end of the log cannot be looked at", move |app| {
+    every(&mut loops, app, LOOK, "could not read the end of the log", move |app| {
         let live = live.clone();
         async move { live::poll(&app, &live).await }
     });
-    every(&mut loops, app, FORGET, "nothing can be forgotten", |app| async move {
+    every(&mut loops, app, FORGET, "could not evict old cache entries", |app| async move {
         app.caches.forget_old();
         Ok(())
     });
-    every(&mut loops, app, CLOCKS, "the clocks cannot be compared", |app| async move { app.compare_clocks().await });
-    every(&mut loops, app, PUBLISH, "what is due cannot be published", |app| async move {
+    every(&mut loops, app, CLOCKS, "could not compare the clocks", |app| async move { app.compare_clocks().await });
+    every(&mut loops, app, PUBLISH, "could not publish scheduled notifications", |app| async move {
         notification::publish_due(&app).await.map(drop)
     });
     let scanner = Arc::new(Scanner::default());
@@ -109,31 +109,29 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
         let Some(news) = source.notifications() else { continue };
         loops.spawn(heed(app.clone(), scanner.clone(), source.name().to_owned(), news));
     }
-    every(&mut loops, app, SCAN, "rules cannot be looked for", move |app| {
+    every(&mut loops, app, SCAN, "could not look for due rules", move |app| {
         let scanner = scanner.clone();
         async move { scanner.look(&app).await }
     });
-    every(&mut loops, app, CHORES, "rules without a source cannot be looked for", |app| async move {
+    every(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
         if app.agreed.is_in_doubt() { Ok(()) } else { rule::fail_the_sourceless(&app).await }
     });
     let lanes = Arc::new(Lanes::default());
     loops.spawn(send_what_is_new(app.clone(), lanes.clone()));
     let looking = lanes.clone();
-    every(&mut loops, app, LANES, "what is to be sent cannot be looked for", move |app| {
+    every(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
         let lanes = looking.clone();
         async move { lanes.look(&app).await }
     });
-    every(&mut loops, app, CHORES, "what sends to the outside cannot be counted", |app| async move {
-        lane::count(&app).await
-    });
-    every(&mut loops, app, CHORES, "what was sent cannot be counted", |app| async move {
+    every(&mut loops, app, CHORES, "could not count the destinations", |app| async move { lane::count(&app).await });
+    every(&mut loops, app, CHORES, "could not count deliveries and reads of notifications", |app| async move {
         if Chore::Count.is_ours(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "count");
             tally::count(&app).instrument(span).await?;
         }
         Ok(())
     });
-    every(&mut loops, app, CHORES, "what is old cannot be deleted", |app| async move {
+    every(&mut loops, app, CHORES, "could not delete old data", |app| async move {
         if !app.agreed.is_in_doubt() && Chore::Sweep.is_ours(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "sweep");
             let swept = sweep::sweep(&app).instrument(span).await?;
@@ -141,24 +139,26 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
         }
         Ok(())
     });
-    every(&mut loops, app, CHORES, "what is left of users who are gone cannot be deleted", |app| async move {
+    every(&mut loops, app, CHORES, "could not delete the data of erased users", |app| async move {
         if Chore::Orphans.is_ours(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "orphans");
             let found = privacy::sweep_orphans(&app).instrument(span).await?;
-            tracing::info!(found, "looked for what is left of users who are gone");
+            tracing::info!(found, "looked for data of erased users");
         }
         Ok(())
     });
     if app.board.is_some() {
-        every(&mut loops, app, DRIFT, "drift cannot be measured", |app| async move { drift::measure(&app).await });
+        every(&mut loops, app, DRIFT, "could not check the cached overviews", |app| async move {
+            drift::measure(&app).await
+        });
     }
-    every(&mut loops, app, CHORES, "jobs cannot be looked for", |app| async move {
+    every(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
         pending::work(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
     Ok(Worker { _loops: loops, lanes })
 }
 
-/// Does something again and again, and says so when it cannot be done.
+/// Repeats a task, and logs its failures.
 fn every<Work, Done>(loops: &mut JoinSet<()>, app: &Arc<App>, period: Duration, failure: &'static str, work: Work)
 where
     Work: Fn(Arc<App>) -> Done + Send + 'static,
@@ -178,7 +178,7 @@ where
     });
 }
 
-/// Runs the rules of a source as soon as it says that it has news.
+/// Runs the rules of a source as soon as it sends a notification.
 async fn heed(app: Arc<App>, scanner: Arc<Scanner>, source: String, mut news: broadcast::Receiver<Arc<str>>) {
     while !matches!(news.recv().await, Err(RecvError::Closed)) {
         let (mut heard_at, until) = (app.now(), Instant::now() + GATHER);
@@ -190,23 +190,23 @@ async fn heed(app: Arc<App>, scanner: Arc<Scanner>, source: String, mut news: br
             scanner.look(&app).await
         };
         if let Err(error) = heeded.await {
-            tracing::warn!(source, cause = error.told(), "what a source says cannot be heeded");
+            tracing::warn!(source, cause = error.told(), "could not run the rules after a notification of a source");
         }
     }
 }
 
-/// Sends to the outside what a log has grown by, as soon as that is told.
+/// Starts deliveries as soon as a log has grown.
 async fn send_what_is_new(app: Arc<App>, lanes: Arc<Lanes>) {
     loop {
         app.hub.growth().await;
         tokio::time::sleep(GROWTH).await;
         if let Err(error) = lanes.look_for(&app, app.hub.grown()).await {
-            tracing::warn!(cause = error.told(), "what is to be sent cannot be looked for");
+            tracing::warn!(cause = error.told(), "could not look for due deliveries");
         }
     }
 }
 
-/// Redis where it is configured, else PostgreSQL's own; SQLite has one process, and MySQL nothing of the kind.
+/// Redis if configured, else PostgreSQL's LISTEN and NOTIFY. SQLite has one process, and MySQL no such feature.
 async fn bus(app: &App) -> Result<Option<Bus>> {
     if let Some(url) = &app.config.redis_url {
         let channel = format!("tidings:{}", app.db.name().await?);

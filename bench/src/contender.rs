@@ -1,5 +1,6 @@
-//! The programs that Tidings is measured against, in a process of their own: the best statements for the same answers with
-//! almost nothing around them (the limit), and three designs over tables of letters with the libraries that Tidings uses.
+//! The programs that Tidings is compared with, in a process of their own: the best statements for the same responses
+//! with almost nothing around them (the limit), and three designs over tables of letters with the same libraries as
+//! Tidings.
 
 mod answer;
 mod driver;
@@ -25,25 +26,25 @@ use crate::Result;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// The database that is asked.
+    /// URL of the database to query.
     #[arg(long)]
     database: String,
-    /// The same, at its own address, from which statements are taken.
+    /// URL of the same database without a proxy, to read the statements from.
     #[arg(long)]
     data: String,
     #[arg(long)]
     listen: SocketAddr,
     #[arg(long)]
     connections: u32,
-    /// Of a board, which nobody would believe while a node ran without it.
+    /// URL of a Redis for validation: no node trusts it while another node runs without it.
     #[arg(long)]
     redis: Option<String>,
 }
 
-/// How many statements were sent.
+/// Number of statements sent.
 static STATEMENTS: AtomicU64 = AtomicU64::new(0);
 
-/// A request that went wrong.
+/// A failed request.
 struct Failed(Box<dyn std::error::Error + Send + Sync>);
 
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Failed {

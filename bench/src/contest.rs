@@ -1,4 +1,4 @@
-//! A contest: contenders take turns, round by round, so that whatever else the machine does falls on all of them.
+//! A contest: contenders take turns in each round, so that other load on the machine affects all of them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::machine::{self, Postgres, Redis};
 use crate::server::Server;
 use crate::{Place, Plan, Result};
 
-/// What contenders do.
+/// The work of the contenders.
 pub struct Work<'a> {
     pub name: &'a str,
     pub load: Load,
-    /// Statements that put the data back before each turn, and in the end.
+    /// Statements that restore the data before each turn and at the end.
     pub reset: &'a [String],
 }
 
-/// Who takes part.
+/// A participant.
 pub struct Contender<'a> {
     name: String,
     server: &'a Server,
@@ -33,7 +33,7 @@ impl<'a> Contender<'a> {
         Self { name: name.into(), server, asks: asks.into() }
     }
 
-    /// The answers to the first of what it is asked, one after the other.
+    /// The responses to its first requests, one after the other.
     pub async fn answers(&self, many: usize) -> Result<Vec<Value>> {
         let mut answers = Vec::with_capacity(many);
         for ask in self.asks.iter().take(many) {
@@ -55,7 +55,7 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// Lets all of them take turns; the first turn of each is for warming up.
+/// Runs all rounds of turns; the first turn of each contender is a warm-up.
 pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Contender<'_>]) -> Result<Case> {
     let Work { name, load, reset } = work;
     let databases = Databases {
@@ -66,7 +66,7 @@ pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Cont
     let mut all: Vec<Measured> = contenders.iter().map(|of| Measured::new(&of.name)).collect();
     for round in 0..=plan.rounds {
         for shift in 0..contenders.len() {
-            // Nobody always comes after the same one.
+            // Alternate the order, so that no contender always follows the same other one.
             let own = if round % 2 == 0 { shift } else { contenders.len() - 1 - shift };
             put_back(&db, reset).await?;
             let figures = turn(&contenders[own], load, &databases).await?;
@@ -80,7 +80,7 @@ pub async fn hold(place: &Place, plan: &Plan, work: Work<'_>, contenders: &[Cont
     Ok(Case { name: name.into(), contenders: all })
 }
 
-/// Runs statements that put the data back.
+/// Runs statements that restore the data.
 pub async fn put_back(db: &Database, reset: &[String]) -> Result<()> {
     for statement in reset {
         let txn = db.begin().await?;
@@ -90,10 +90,10 @@ pub async fn put_back(db: &Database, reset: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Whose processor time is counted besides the servers'.
+/// Databases whose CPU time is counted in addition to the servers'.
 struct Databases {
     postgres: Postgres,
-    /// Where somebody has a board.
+    /// Set if a contender uses Redis validation.
     redis: Option<Redis>,
 }
 

@@ -1,5 +1,5 @@
-//! The data: tenants with users, a log, inboxes, and the same once more in tables of letters and in those
-//! of the limit. Made once, and kept.
+//! The test data: tenants with users, a log and inboxes, and the same data in the tables of letters and of the limit.
+//! Generated once and kept.
 
 mod bare;
 mod event;
@@ -21,7 +21,7 @@ use crate::Result;
 use event::{Event, events};
 use sink::{Cell, Sink};
 
-/// Of what is made here: raised whenever that changes.
+/// Version of the generated data; increase it with each change.
 const VERSION: i64 = 1;
 
 pub const TYPES: usize = 8;
@@ -29,32 +29,32 @@ pub const TYPES: usize = 8;
 /// Each user is in two of them.
 const GROUPS: i64 = 10;
 
-/// Channels of each of the users `subs-…`.
+/// Subscriptions of each user `subs-…`.
 const SUBSCRIPTIONS: i64 = 5000;
 
-/// Users of each special kind.
+/// Number of users of each special kind.
 pub const SPECIAL: i64 = 5;
 
-/// Ids of one tenant's rows begin this far behind those of the last.
+/// Distance between the ids of two tenants' rows.
 const STRIDE: i64 = 100_000_000;
 
-/// A tenant and what there is of it.
+/// A tenant and the size of its data.
 #[derive(Clone, Copy)]
 pub struct Scene {
     pub code: &'static str,
-    /// Ordinary ones, `u0` and on.
+    /// Ordinary users, from `u0`.
     pub users: i64,
-    /// The first of them whose inboxes are synced; the others have only their messages.
+    /// Number of users, from the first one, with synced inboxes; the others have only their messages.
     pub present: i64,
     pub announcements: i64,
-    /// To ordinary users: half of them go to one user in a hundred.
+    /// Messages to ordinary users: half of them go to one user in a hundred.
     pub messages: i64,
-    /// Whether there are users with very much: `subs-…`, `unread-…` and `items-…`.
+    /// Whether there are users with large data: `subs-…`, `unread-…` and `items-…`.
     pub has_special: bool,
 }
 
 impl Scene {
-    /// The row of a user, by their place.
+    /// The row of a user, by index.
     pub fn row(&self, place: i64) -> i64 {
         let index = SCENES.iter().position(|scene| scene.code == self.code).expect("it is one of them");
         (index as i64 + 1) * STRIDE + place
@@ -65,7 +65,7 @@ const fn scene(code: &'static str, users: i64, present: i64, announcements: i64,
     Scene { code, users, present, announcements, messages, has_special: false }
 }
 
-/// 2,000 announcements among 100,000 users with two million items; smaller ones; and those that are sent to.
+/// A large tenant (2,000 announcements, 100,000 users, two million items), smaller ones, and tenants to send to.
 const SCENES: [Scene; 7] = [
     Scene { has_special: true, ..scene("main", 100_000, 1000, 2000, 700_000) },
     scene("a632", 10_000, 1000, 632, 20_000),
@@ -76,7 +76,7 @@ const SCENES: [Scene; 7] = [
     scene("million", 1_000_000, 0, 0, 0),
 ];
 
-/// The tenants, made now if the database is empty.
+/// The tenants; generates them if the database is empty.
 pub async fn prepare(url: &str) -> Result<Vec<Scene>> {
     let db = connect(url, 2).await?;
     db.migrate().await?;
@@ -109,11 +109,11 @@ async fn fill(app: &Arc<App>, sink: &mut Sink) -> Result<()> {
     sink.run(&format!("INSERT INTO bench_data (version) VALUES ({VERSION})")).await
 }
 
-/// What a database says of data that it may hold.
+/// The state of the data in a database.
 #[derive(PartialEq)]
 enum Made {
     Nothing,
-    /// It was begun, and not brought to its end.
+    /// Begun but not finished.
     Begun,
     Version(i64),
 }
@@ -171,7 +171,7 @@ impl<'a> Filling<'a> {
         self.base + place
     }
 
-    /// Users, their groups, and the targets that some of them are subscribed to.
+    /// Inserts the users, their groups, and the subscriptions of some of them.
     async fn users(&self, sink: &mut Sink, total: i64) -> Result<()> {
         let (tenant, now) = (self.tenant.0, self.now);
         let channel =
@@ -224,11 +224,11 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Everything that was sent, and the items and reads that came of it. Returns how many there are.
+    /// Inserts the notifications with their items and reads. Returns the number of notifications.
     async fn log(&self, sink: &mut Sink) -> Result<i64> {
         let all = events(self.scene);
         let total = all.len() as i64;
-        // As if it had come over the last 29 days.
+        // Spread over the last 29 days.
         let instant = |seq: i64| self.now - (total - seq + 1) * (29 * 24 * 3600 * 1000 / total.max(1));
         for (event, seq) in all.into_iter().zip(1..) {
             let at = instant(seq);

@@ -1,4 +1,4 @@
-//! Figures: what each contender took in each round, and what results are made of them.
+//! The measured figures of each contender and round, and the results made from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Place, Result, machine, place};
 
-/// What was measured in one go.
+/// The results of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Results {
     pub what: String,
     pub database: String,
-    /// The day.
+    /// The date.
     pub taken: String,
     /// The commit that was measured.
     pub commit: String,
@@ -30,7 +30,7 @@ pub struct Case {
     pub contenders: Vec<Measured>,
 }
 
-/// One contender: of each figure, its value in every round.
+/// One contender: the values of each figure, by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
     pub name: String,
@@ -95,7 +95,7 @@ impl Case {
         Some(median(&all))
     }
 
-    /// As a Markdown table: medians, and the least and the most of all rounds.
+    /// A Markdown table with medians and the range of all rounds.
     pub fn table(&self) -> String {
         use named::{CPU, DATABASE, ERRORS, HALF, MEMORY, MOST, RATE, REDIS, SERVER, STATEMENTS};
         let order = [RATE, HALF, MOST, CPU, SERVER, DATABASE, REDIS, STATEMENTS, MEMORY, ERRORS];
@@ -133,7 +133,7 @@ fn spread(rounds: &[f64]) -> String {
     if least == most { middle } else { format!("**{middle}** {least}–{most}") }
 }
 
-/// With three digits.
+/// Formats a number with three significant digits.
 pub fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -154,7 +154,7 @@ pub fn print(what: &str, place: &Place, cases: &[Case]) {
     }
 }
 
-/// Keeps the figures that later gates are compared with.
+/// Stores the figures that later gates are compared with.
 pub fn accept(what: &str, place: &Place, cases: Vec<Case>) -> Result<()> {
     let said = |program: &str, arguments: &[&str]| -> Result<String> {
         let output = Command::new(program).args(arguments).current_dir(place::root()).output()?;
@@ -174,7 +174,7 @@ pub fn accept(what: &str, place: &Place, cases: Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// Rounds figures to four digits, which are more than the measurements repeat.
+/// Rounds figures to four digits, more than measurements can reproduce.
 fn rounded(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
@@ -189,7 +189,7 @@ fn rounded(value: serde_json::Value) -> serde_json::Value {
     }
 }
 
-/// What was measured of something over a database, if it was.
+/// Reads the stored results for a database; `None` if there are none.
 pub fn read(what: &str, database: &str) -> Result<Option<Results>> {
     match fs::read(file(what, database)) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),

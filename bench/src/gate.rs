@@ -1,32 +1,33 @@
-//! The gate: whether anything costs more of what its limit does than was accepted.
+//! The gate: fails if an operation costs more, relative to its limit, than was accepted.
 //!
-//! Both take turns on one machine at one time, so it is their ratio that is compared, with that of another day and machine.
+//! Tidings and the limit take turns on the same machine, so their ratio can be compared with that of another day and
+//! machine.
 
 use crate::figures::{self, Case, named};
 use crate::server::{FORGETFUL, Server};
 use crate::work::{ANEW, CONNECTIONS, Comparison, LIMIT, TIDINGS, list, mark, overview, send};
 use crate::{Ground, Place, Plan, Result};
 
-/// What its results are called.
+/// Name of its results.
 const GATE: &str = "gate";
 
-/// Of a ratio: a machine that does nothing else strays by less between two gates.
+/// Tolerance of a ratio. On an otherwise idle machine two gates differ by less.
 const TOLERANCE: f64 = 0.15;
 
-/// Before it fails.
+/// Attempts before it fails.
 const TRIES: usize = 3;
 
-/// Of a try, each of which has turns of so many seconds.
+/// Rounds per attempt, and seconds per turn.
 const ROUNDS: usize = 5;
 const SECONDS: f64 = 0.7;
 
-/// Compares the processor time of server and database a request, over the limit's, with what was accepted on the same kind of
-/// database.
+/// Compares the CPU time of server and database per request, divided by the limit's, with the accepted value for the
+/// same kind of database.
 ///
 /// # Errors
 ///
-/// Where a ratio is above by more than [`TOLERANCE`] in each of [`TRIES`] tries, or where nothing was accepted. With `accept`
-/// what is measured is kept instead, of as many rounds as all tries have.
+/// Fails if a ratio exceeds the accepted one by more than [`TOLERANCE`] in each of [`TRIES`] attempts, or if none was
+/// accepted. With `accept`, stores the measured values instead, from as many rounds as all attempts have.
 pub async fn run(ground: &Ground, accept: bool) -> Result<()> {
     let place = Place::prepare(ground).await?;
     let again = place.again().await?;

@@ -1,4 +1,4 @@
-//! Clients: HTTP/1.1 connections that ask one thing after the other.
+//! Clients: HTTP/1.1 connections that send one request after the other.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 
 use crate::Result;
 
-/// A request, as often as it is sent.
+/// A request that is sent repeatedly.
 #[derive(Clone)]
 pub struct Ask {
     path: String,
@@ -39,17 +39,17 @@ impl Ask {
         Self { body: Some(body.to_string().into()), ..Self::get(path) }
     }
 
-    /// The same with a token.
+    /// Adds a token.
     pub fn by(self, token: &str) -> Self {
         Self { token: Some(format!("Bearer {token}")), ..self }
     }
 
-    /// The same, unless the answer is still the one of this tag.
+    /// Adds `If-None-Match` with this tag.
     pub fn unless(self, known: HeaderValue) -> Self {
         Self { known: Some(known), ..self }
     }
 
-    /// The same to another door.
+    /// Sends it to another path.
     pub fn at(mut self, path: &str) -> Self {
         self.path = path.into();
         self
@@ -70,23 +70,23 @@ impl Ask {
     }
 }
 
-/// How hard contenders are pressed.
+/// The kind of load.
 #[derive(Clone, Copy)]
 pub enum Load {
-    /// So many clients, each on a connection of its own, which it keeps, for a time.
+    /// A number of clients, each with its own persistent connection, for a time.
     Sustained { clients: usize, seconds: f64 },
-    /// So many clients at once, each of which connects, asks once and leaves.
+    /// A number of clients at once; each connects, sends one request and disconnects.
     Burst { clients: usize },
-    /// One client, who asks so many times.
+    /// One client that sends a number of requests.
     Alone { requests: usize },
-    /// One client, who asks everything once.
+    /// One client that sends each request once.
     Once,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Default)]
 pub struct Taken {
-    /// In milliseconds, least first.
+    /// In milliseconds, sorted.
     pub latencies: Vec<f64>,
     pub seconds: f64,
     pub errors: usize,
@@ -106,7 +106,7 @@ impl Client {
         Ok(Self { address: address.to_string(), sender })
     }
 
-    /// The body of the answer to a request that succeeded; an empty one where the answer is still as it is known.
+    /// The body of a successful response; empty if the tag still matches.
     async fn ask(&mut self, ask: &Ask) -> Result<Bytes> {
         self.sender.ready().await?;
         let answer = self.sender.send_request(ask.request(&self.address)).await?;
@@ -131,12 +131,12 @@ impl Client {
     }
 }
 
-/// The answer to one request over a connection of its own.
+/// The response to one request over a new connection.
 pub async fn once(address: SocketAddr, ask: &Ask) -> Result<Bytes> {
     Client::connect(address).await?.ask(ask).await
 }
 
-/// The tag of the answer to a request.
+/// The tag of the response to a request.
 pub async fn tag(address: SocketAddr, ask: &Ask) -> Result<HeaderValue> {
     let mut client = Client::connect(address).await?;
     client.sender.ready().await?;
@@ -144,7 +144,7 @@ pub async fn tag(address: SocketAddr, ask: &Ask) -> Result<HeaderValue> {
     Ok(answer.headers().get(header::ETAG).ok_or_else(|| format!("{} without a tag", answer.status()))?.clone())
 }
 
-/// Asks a contender in turn for all that there is to ask.
+/// Sends the requests to a contender, in turn, under this load.
 pub async fn press(address: SocketAddr, asks: &Arc<[Ask]>, load: Load) -> Result<Taken> {
     let place = Arc::new(AtomicUsize::new(0));
     let next = |place: &AtomicUsize, asks: &[Ask]| asks[place.fetch_add(1, Ordering::Relaxed) % asks.len()].clone();

@@ -1,4 +1,4 @@
-//! What the operating system says that processes have taken (`/proc`, so Linux).
+//! Resource usage of processes, from `/proc` (Linux only).
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -6,18 +6,18 @@ use std::net::TcpStream;
 
 use crate::Result;
 
-/// Of the times in `/proc`, on every Linux that this runs on.
+/// Unit of the times in `/proc`, on every Linux that this runs on.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// The processor time of a process and all its threads so far, in microseconds.
+/// CPU time of a process and all its threads so far, in microseconds.
 ///
-/// Told in hundredths of a second: over a turn of two seconds it is exact to half a percent.
+/// The resolution is 10 ms: for a turn of two seconds the error is half a percent.
 pub fn cpu(pid: u32) -> Result<f64> {
     Ok(stat(pid)?[UTIME..CUTIME].iter().sum::<f64>() / TICKS_A_SECOND * 1e6)
 }
 
-/// Fields of `/proc/…/stat` behind the name: who began the process, its times as user and in the kernel, and the same of
-/// processes that it has begun and that have ended.
+/// Fields of `/proc/…/stat` after the name: the parent process, user and kernel time, the same times of ended child
+/// processes, and the start time.
 const PARENT: usize = 1;
 const UTIME: usize = 11;
 const CUTIME: usize = 13;
@@ -25,17 +25,17 @@ const STARTED: usize = 15;
 
 fn stat(pid: u32) -> Result<Vec<f64>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name may hold spaces, and the state is a letter.
+    // The name may contain spaces, and the state is a letter.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     Ok(fields.map(|field| field.parse().unwrap_or_default()).collect())
 }
 
-/// The memory that a process holds, in KiB.
+/// Current memory of a process, in KiB.
 pub fn memory(pid: u32) -> Result<f64> {
     status(pid, "VmRSS:")
 }
 
-/// The most memory that a process has held since [`forget_peak`], in KiB.
+/// Peak memory of a process since [`forget_peak`], in KiB.
 pub fn peak(pid: u32) -> Result<f64> {
     status(pid, "VmHWM:")
 }
@@ -50,7 +50,7 @@ fn status(pid: u32, name: &str) -> Result<f64> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// What the figures were taken on.
+/// The machine of the measurement.
 pub fn describe() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1)).unwrap_or("unknown");
@@ -58,11 +58,11 @@ pub fn describe() -> String {
     format!("{cores} cores of {model}")
 }
 
-/// The processor time of Redis, which runs on this machine.
+/// CPU time of the Redis on this machine.
 pub struct Redis(u32);
 
 impl Redis {
-    /// Asks the one at this URL for the number of its process.
+    /// Asks the Redis at this URL for its process id.
     pub fn watch(url: &str) -> Result<Self> {
         let address = url.trim_start_matches("redis://").trim_end_matches('/');
         let mut redis = TcpStream::connect(address)?;
@@ -79,7 +79,7 @@ impl Redis {
     }
 }
 
-/// The processor time of the database, where it runs on this machine.
+/// CPU time of the database, if it runs on this machine.
 pub struct Postgres(Option<tokio_postgres::Client>);
 
 impl Postgres {
@@ -92,8 +92,8 @@ impl Postgres {
         Ok(Self(Some(client)))
     }
 
-    /// That of all connections that there are. Background processes (checkpoints, WAL) are left out, for they serve other
-    /// databases too.
+    /// Total of all current connections. Background processes (checkpoints, WAL) are excluded, because they serve other
+    /// databases, too.
     pub async fn cpu(&self) -> Result<Option<f64>> {
         let Some(client) = &self.0 else { return Ok(None) };
         let backends =
@@ -106,7 +106,7 @@ impl Postgres {
         Ok(Some(sum))
     }
 
-    /// That of the whole server, with connections that have ended, background processes and other databases.
+    /// Total of the whole server, including ended connections, background processes and other databases.
     pub async fn whole(&self) -> Result<Option<f64>> {
         let Some(client) = &self.0 else { return Ok(None) };
         let own: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await?.get(0);
@@ -114,13 +114,13 @@ impl Postgres {
         let first = stat(own.unsigned_abs())?[PARENT] as u32;
         let mut sum = stat(first)?[UTIME..STARTED].iter().sum::<f64>() / TICKS_A_SECOND * 1e6;
         for child in fs::read_to_string(format!("/proc/{first}/task/{first}/children"))?.split_whitespace() {
-            // One that ends meanwhile is counted the next time.
+            // A process that has just ended is counted the next time.
             sum += cpu(child.parse()?).unwrap_or_default();
         }
         Ok(Some(sum))
     }
 
-    /// Whether the database takes so many connections.
+    /// Whether the database allows this many connections.
     pub async fn admits(&self, connections: usize) -> Result<bool> {
         let Some(client) = &self.0 else { return Ok(true) };
         let most: String = client.query_one("SHOW max_connections", &[]).await?.get(0);

@@ -1,8 +1,9 @@
-//! What Tidings does a second, at what latency and for how much CPU and memory: measured against the limit of its
-//! database and against other designs, in rounds in which all of them take turns.
+//! Measures throughput, latency, CPU and memory of Tidings and compares them with the limit of its database and with
+//! other designs; in each round all contenders take turns.
 //!
-//! `cargo run --release -p bench -- <what>` over SQLite, or over the PostgreSQL of `BENCH_DATABASE_URL` (a database of its
-//! own, which is filled the first time). Figures are printed as Markdown tables: of each, the median and the range over all rounds.
+//! Run `cargo run --release -p bench -- <what>` over SQLite, or over the PostgreSQL database at `BENCH_DATABASE_URL`,
+//! which must be used for nothing else and is filled on first use. Prints Markdown tables with the median and range of
+//! each figure.
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 #![expect(clippy::cast_precision_loss, reason = "measured figures are far below 2^52")]
 #![expect(clippy::cast_possible_wrap, reason = "nothing is counted here to 2^63")]
@@ -27,77 +28,77 @@ use place::Place;
 pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T, E = BoxedError> = std::result::Result<T, E>;
 
-/// Measures Tidings.
+/// Benchmarks of Tidings.
 #[derive(Parser)]
 enum Command {
-    /// The overview, against its limit and three designs of notification tables.
+    /// Overview: compared with its limit and three designs of notification tables.
     Overview(Plan),
-    /// Overviews of which nothing is new, also by their tags; with a board on the Redis at `BENCH_REDIS_URL`, too.
+    /// Unchanged overviews, also with `ETag`s; on PostgreSQL also with Redis validation (`BENCH_REDIS_URL`).
     Poll(Plan),
-    /// The overview of users with very much, against that of an ordinary one.
+    /// Overview of users with large inboxes, compared with an ordinary user.
     Large(Plan),
-    /// A list of 20, against its limit.
+    /// List of 20 items, compared with its limit.
     List(Plan),
-    /// Marking one, against its limit, and ten thousand.
+    /// Marking one item, compared with its limit, and ten thousand.
     Mark(Plan),
-    /// Sending to one, to everyone, in batches, and against its limit and bare INSERTs.
+    /// Sends to one user, to everyone and in batches, compared with the limit and bare INSERTs.
     Send(Plan),
-    /// A user's first visit, after 30 days.
+    /// A user's first visit after 30 days.
     Visit(Plan),
     /// Open sockets.
     Live(Plan),
-    /// Rules: at rest, a large result, many new rows, and how soon they are heard.
+    /// Rules: idle, a large result, many new rows, and the delay until users see an item.
     Rules(Plan),
-    /// Webhooks: what they cost a send, how many a second, how soon, and beside one that does not answer.
+    /// Webhooks: cost per send, throughput, delay, and the effect of an endpoint that does not respond.
     Delivery(Plan),
-    /// Start-up, binary, idle memory.
+    /// Start-up time, binary size and idle memory.
     Start(Plan),
     /// All of these.
     All(Plan),
-    /// Fails where overviews, lists, marks or sends cost more of what their limits do than was accepted.
+    /// Fail if overviews, lists, marks or sends cost more, relative to their limits, than was accepted.
     Gate {
         #[command(flatten)]
         ground: Ground,
-        /// Keeps what is measured as what is accepted.
+        /// Store the measured values as the accepted ones.
         #[arg(long)]
         accept: bool,
     },
-    /// Prints the plans of the statements of the data path, over an empty database.
+    /// Print the query plans of the main statements, over an empty database.
     Plans {
         /// URL of the empty database: SQLite, PostgreSQL or MariaDB.
         database: String,
-        /// Without statistics but those that the database gathers by itself.
+        /// Only with the statistics that the database collects by itself.
         #[arg(long)]
         fresh: bool,
     },
-    /// Serves what Tidings is measured against.
+    /// Run the programs that Tidings is compared with.
     #[command(hide = true)]
     Contender(contender::Options),
 }
 
-/// Where and how often.
+/// Options of a measurement.
 #[derive(clap::Args, Clone)]
 pub struct Plan {
-    /// How often each contender has its turn.
+    /// Turns of each contender.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// How long a turn is, in seconds.
+    /// Length of a turn, in seconds.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[command(flatten)]
     ground: Ground,
 }
 
-/// Over which database, and with which server.
+/// The database and the server.
 #[derive(clap::Args, Clone)]
 pub struct Ground {
-    /// URL of a PostgreSQL database for the data; SQLite in target/bench where it is not given.
+    /// URL of a PostgreSQL database for the data; by default SQLite in target/bench.
     #[arg(long, env = "BENCH_DATABASE_URL", hide_env_values = true)]
     database: Option<String>,
-    /// URL of the Redis that a board hangs in.
+    /// URL of the Redis for Redis validation.
     #[arg(long, env = "BENCH_REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
     redis: String,
-    /// The server's binary; built with the profile `dist`, as a release is, if not given.
+    /// Path of the server's binary; by default it is built with the profile `dist`, as for a release.
     #[arg(long)]
     server: Option<std::path::PathBuf>,
 }

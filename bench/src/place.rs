@@ -1,4 +1,4 @@
-//! Where it is measured: the database with its data, and the server's binary.
+//! The environment of a measurement: the database with its data, and the server's binary.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions, raw_sql};
 
 use crate::{Ground, Result, data};
 
-/// What every measurement finds prepared.
+/// A prepared environment.
 pub struct Place {
     pub url: String,
     pub binary: PathBuf,
@@ -16,14 +16,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// Builds the server and fills the database, unless both are there already.
+    /// Builds the server and fills the database, unless both exist already.
     pub async fn prepare(ground: &Ground) -> Result<Self> {
         let bare = Self::bare(ground)?;
         let scenes = data::prepare(&bare.url).await?;
         Ok(Self { scenes, ..bare })
     }
 
-    /// The same for what makes databases of its own, without the data.
+    /// Prepares the environment without data, for work that creates its own databases.
     pub fn bare(ground: &Ground) -> Result<Self> {
         let binary = ground.server.clone().map_or_else(build, Ok)?;
         let folder = root().join("target/bench");
@@ -37,12 +37,12 @@ impl Place {
         self.url.starts_with("postgres")
     }
 
-    /// The database, as results call it.
+    /// The kind of database, as named in results.
     pub fn database(&self) -> &'static str {
         if self.is_postgres() { "postgresql" } else { "sqlite" }
     }
 
-    /// A database with nothing in it, beside that of the data.
+    /// Creates an empty database next to the one with the data.
     pub async fn empty(&self, name: &str) -> Result<String> {
         if !self.is_postgres() {
             return Ok(format!("sqlite://{}?mode=rwc", cleared(&format!("empty-{name}"))));
@@ -57,7 +57,8 @@ impl Place {
         Ok(format!("{server}/{name}?{settings}"))
     }
 
-    /// The same data for a second server, before the first begins: on SQLite, which has one at a time, a copy.
+    /// The same data for a second server, before the first one starts. On SQLite, which allows one server at a time, it
+    /// is a copy.
     pub async fn again(&self) -> Result<String> {
         if !self.is_postgres() {
             let options: SqliteConnectOptions = self.url.parse()?;
@@ -76,7 +77,7 @@ impl Place {
     }
 }
 
-/// A file for an SQLite database, of which nothing is there any more.
+/// Deletes a SQLite database and returns its path.
 fn cleared(name: &str) -> String {
     let file = root().join(format!("target/bench/{name}.db")).display().to_string();
     for end in ["", "-wal", "-shm"] {
@@ -85,7 +86,7 @@ fn cleared(name: &str) -> String {
     file
 }
 
-/// The folder of the repository.
+/// The repository's root folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("bench is in the repository").to_owned()
 }

@@ -1,10 +1,10 @@
-//! Shows how a database carries out the statements of the data path, and that none of them grows with the inbox.
+//! Shows the query plans of the main statements, and that the cost of none grows with the inbox.
 //!
-//! Fills an empty database (`cargo run --release -p bench -- plans <DATABASE_URL>`) with two users: one with a hundred
-//! items and three subscriptions, one with thirty thousand items (ten thousand of them unread) and five thousand
-//! subscriptions, and a log of which most is not for them. Then does what a reader does, takes down the statements, and
-//! prints for each its plan and the median of its times for both users. The output is Markdown. With `--fresh` the tables have only the
-//! statistics that the database gathers by itself.
+//! Fills an empty database (`cargo run --release -p bench -- plans <DATABASE_URL>`) with two users (one with a hundred
+//! items and three subscriptions; one with thirty thousand items, ten thousand of them unread, and five thousand
+//! subscriptions) and a log that is mostly not for them. Then acts like a reader, records the statements, and prints
+//! for each its plan and the median of its times for both users. The output is Markdown. With `--fresh` the tables have
+//! only the statistics that the database collects by itself.
 
 mod explain;
 mod scene;
@@ -62,7 +62,7 @@ fn newest(many: usize) -> Window {
     Window { many, end: End::Newest, older_than: None, newer_than: None }
 }
 
-/// The newest item is read and made unread in turn.
+/// Marks the newest item read and unread in turn.
 async fn marking(scene: &Scene) -> Result<()> {
     let mut items = Vec::new();
     for user in [scene.small, scene.large] {
@@ -80,7 +80,8 @@ async fn marking(scene: &Scene) -> Result<()> {
     compare(scene, "Mark of one item, read and unread again", mark).await
 }
 
-/// Each round sends something for both, so that both are behind; between the far ones the log grows by 500 entries.
+/// Each round sends something to both users, so that both are behind; in the second case 500 other log entries come in
+/// between.
 async fn syncing(scene: &Scene) -> Result<()> {
     for (title, noise) in [("Sync of one new item", 0), ("Sync of one new item after 500 entries of the log", 500)] {
         let mut times = [Vec::new(), Vec::new()];
@@ -96,7 +97,7 @@ async fn syncing(scene: &Scene) -> Result<()> {
         }
         print(scene, title, times, last).await?;
     }
-    // Of one user who has nothing left to sync, MariaDB would only say that nothing can be found.
+    // For a single user with nothing left to sync, MariaDB would only report that no row can be found.
     send(scene, 500, |_| subscribers("own-1")).await?;
     let start = Instant::now();
     let both = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
@@ -104,7 +105,7 @@ async fn syncing(scene: &Scene) -> Result<()> {
     print(scene, "Sync of 500 new items for both at once", [time.clone(), time], both).await
 }
 
-/// Each round amends something that both have, and retracts something that both have got in between.
+/// Each round amends an item that both users have, and retracts an item that both received in between.
 async fn amending(scene: &Scene) -> Result<()> {
     let lasting = send(scene, 1, |_| Addressees::Everyone).await?;
     for title in ["Sync after the expiry of an item was put off", "Sync after an item was retracted"] {

@@ -1,4 +1,4 @@
-//! A database that is further away: a proxy that holds every answer back.
+//! A proxy that delays every response, to simulate a distant database.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::Result;
 
-/// Listens for connections to `database`; what it answers comes `delay` later, and what follows close on it as close.
+/// Listens for connections to `database` and delays its responses by `delay`; the gaps between responses stay the same.
 pub async fn delay(database: SocketAddr, delay: Duration) -> Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! A server in a process of its own: Tidings, or the contenders.
+//! A server in its own process: Tidings, or the contenders.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::{Place, Result};
 
 const SECRET: &str = "the secret of the measurement, 32 bytes";
 
-/// The settings by which a server keeps a board in Redis.
+/// Settings that turn on Redis validation.
 pub fn board(redis: &str) -> [(&str, &str); 2] {
     [("REDIS_URL", redis), ("TIDINGS_BOARD", "1")]
 }
@@ -23,11 +23,11 @@ pub fn board(redis: &str) -> [(&str, &str); 2] {
 pub struct Server {
     pub address: SocketAddr,
     pub child: Child,
-    /// It keeps a board in Redis.
+    /// Whether it uses Redis validation.
     pub has_board: bool,
 }
 
-/// Every overview is read anew.
+/// Turns off the cache of overviews.
 pub const FORGETFUL: [(&str, &str); 1] = [("TIDINGS_CACHED_OVERVIEW_BYTES", "0")];
 
 /// A token for a tenant.
@@ -37,12 +37,12 @@ pub fn token(tenant: &str, sub: &str, role: Role) -> String {
 }
 
 impl Server {
-    /// Tidings over the database at `url`, with `connections` to it and no limit of rates.
+    /// Tidings over the database at `url`, with `connections` connections to it and without rate limits.
     pub async fn tidings(binary: &Path, url: &str, connections: usize) -> Result<Self> {
         Self::tidings_with(binary, url, connections, &[]).await
     }
 
-    /// The same with more settings; where there is a board, one that is believed.
+    /// The same with more settings. With Redis validation, waits until it is trusted.
     pub async fn tidings_with(binary: &Path, url: &str, connections: usize, settings: &[(&str, &str)]) -> Result<Self> {
         let address = free_address()?;
         let mut command = Command::new(binary);
@@ -59,12 +59,13 @@ impl Server {
         Ok(server)
     }
 
-    /// The contenders over the same.
+    /// The contenders over the same database.
     pub async fn contenders(place: &Place, url: &str, connections: usize) -> Result<Self> {
         Self::contenders_with(place, url, connections, &[]).await
     }
 
-    /// Tidings with a board in a Redis, and the contenders. They are a node, too, and nobody believes a board while another runs without one.
+    /// Tidings and the contenders with Redis validation. The contenders are a node, too, and no node trusts Redis while
+    /// another runs without it.
     pub async fn with_board(place: &Place, redis: &str, connections: usize) -> Result<(Self, Self)> {
         let others = Self::contenders_with(place, &place.url, connections, &["--redis", redis]).await?;
         let tidings = Self::tidings_with(&place.binary, &place.url, connections, &board(redis)).await?;
@@ -96,21 +97,21 @@ impl Server {
         self.child.id()
     }
 
-    /// The data of a request.
+    /// Runs a query and returns its data.
     pub async fn data(&self, token: &str, query: &str, variables: Value) -> Result<Value> {
         let body = once(self.address, &Ask::graphql(token, &json!({ "query": query, "variables": variables }))).await?;
         let mut answer: Value = serde_json::from_slice(&body)?;
         if answer["errors"].is_null() { Ok(answer["data"].take()) } else { Err(answer["errors"].to_string().into()) }
     }
 
-    /// A figure of `/metrics`.
+    /// A value of `/metrics`.
     pub async fn metric(&self, name: &str) -> Result<f64> {
         let metrics = String::from_utf8(once(self.address, &Ask::get("/metrics")).await?.into())?;
         let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         Ok(value.ok_or_else(|| format!("/metrics does not tell {name}"))?.parse()?)
     }
 
-    /// Waits until a figure of `/metrics` is this.
+    /// Waits until a value of `/metrics` is this.
     async fn until(&self, name: &str, value: f64) -> Result<()> {
         let until = Instant::now() + Duration::from_mins(1);
         while (self.metric(name).await? - value).abs() > f64::EPSILON {
@@ -127,7 +128,7 @@ impl Server {
     }
 }
 
-/// Asked to end, so that it says what it has counted; killed where it takes too long.
+/// Terminates the process gracefully, so that it reports its counters; kills it after 30 s.
 impl Drop for Server {
     fn drop(&mut self) {
         let until = Instant::now() + Duration::from_secs(30);

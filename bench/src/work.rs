@@ -24,25 +24,25 @@ use crate::load::Ask;
 use crate::server::token;
 use crate::{Place, Plan, Result};
 
-/// All of them, as results and commands call them.
+/// All kinds, as named in results and commands.
 pub const ALL: [&str; 11] =
     ["overview", "poll", "large", "list", "mark", "send", "visit", "live", "rules", "delivery", "start"];
 
-/// Tenants that overviews and lists are asked of.
+/// Tenants for overviews and lists.
 pub const SCENES: [&str; 4] = ["main", "a632", "a199", "a20"];
 
-/// The tenant that is sent to.
+/// The tenant to send to.
 pub const SENDING: &str = "sending";
 
-/// The best statements for the same answers, behind as little as possible.
+/// The best statements for the same responses, behind as little code as possible.
 pub const LIMIT: &str = "limit";
-/// The same, each request by a statement of its own.
+/// The limit with one statement per request.
 pub const ALONE: &str = "limit, a statement a request";
 pub const TIDINGS: &str = "Tidings";
-/// Tidings without what it remembers.
+/// Tidings without its cache of overviews.
 pub const ANEW: &str = "Tidings, each read anew";
 
-/// Connections to the database, where nothing else is said.
+/// Default number of connections to the database.
 pub const CONNECTIONS: usize = 16;
 
 pub async fn run(what: &str, place: &Place, plan: &Plan) -> Result<Vec<Case>> {
@@ -62,7 +62,7 @@ pub async fn run(what: &str, place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     }
 }
 
-/// Users whose inboxes are synced, strewn over all of these.
+/// Users with synced inboxes, in scattered order.
 fn present(scene: &Scene) -> impl Iterator<Item = i64> {
     let present = scene.present;
     (0..present).map(move |place| place * 7 % present)

@@ -1,80 +1,80 @@
-//! The protocol of the board (`src/board`), small enough to be checked in every order of events.
+//! A model of the invalidation protocol (`src/board`), small enough to check every order of events.
 //!
-//! One inbox, whose version the database has. Nodes commit new versions, hang up tokens, remember what they read, and serve it for as
-//! long as the same token hangs; they read and raise the epoch as `src/board/epoch.rs` says. Redis may forget everything, be away for
-//! a node, and fail over to a copy that lags behind. What must never be: that a node serves a version older than one that was
-//! acknowledged.
+//! It has one inbox, with its version in the database. Nodes commit new versions, register invalidation tokens, cache
+//! what they read, and serve it while the same token is registered. They read and raise the epoch as in
+//! `src/board/epoch.rs`. Redis may lose all data, be unreachable for a node, or fail over to a replica that lags
+//! behind. The invariant: no node serves a version older than one that was acknowledged.
 
 use std::hash::Hash;
 
-/// How long a reading of the epoch is relied on, in ticks.
+/// How long a reading of the epoch is trusted, in ticks.
 const TRUST: u8 = 1;
 
-/// How long an epoch is known before it is used.
+/// How long an epoch must be known before it is used, in ticks.
 const QUIET: u8 = 3;
 
-/// No run of Redis.
+/// Marks an epoch without a Redis run, and a node without a connection.
 const NOWHERE: u8 = u8::MAX;
 
-/// What the nodes do otherwise than they should.
+/// A deliberate bug in the nodes' protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing.
+    /// No bug.
     None,
-    /// They acknowledge what they have committed before it is taken down.
+    /// Nodes acknowledge a commit before they have invalidated its token.
     AcknowledgesFirst,
-    /// They ask the database, and then hang up a token for what it said.
+    /// Nodes read the database before they register a token, instead of after it.
     AsksFirst,
-    /// They acknowledge as soon as they have raised the epoch.
+    /// Nodes acknowledge as soon as they have raised the epoch.
     DoesNotWait,
-    /// They use an epoch as soon as they know of it.
+    /// Nodes use an epoch as soon as they know it.
     IsNotQuiet,
-    /// They believe whatever Redis they reach.
+    /// Nodes trust any Redis they reach.
     BelievesAny,
 }
 
-/// What is tried.
+/// The parameters of a model run.
 #[derive(Clone, Debug)]
 pub struct Trial {
     pub flaw: Flaw,
     pub writers: usize,
     pub readers: usize,
-    /// How many ticks it lasts.
+    /// Duration in ticks.
     pub ticks: u8,
     pub commits: u8,
-    /// How often something goes wrong with Redis.
+    /// Maximum number of Redis faults.
     pub faults: u8,
-    /// How often the epoch may be raised.
+    /// Maximum number of times that the epoch is raised.
     pub raises: usize,
 }
 
-/// A moment of it.
+/// A state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Moment {
     now: u8,
     version: u8,
-    /// The newest version that was acknowledged.
+    /// The newest acknowledged version.
     acknowledged: u8,
-    /// The run of Redis of each epoch so far; the last is the epoch.
+    /// The Redis run of each epoch so far. The last one is current.
     epochs: Vec<u8>,
     run: u8,
-    /// The token that hangs, for each epoch.
+    /// The registered token of each epoch.
     hung: Vec<Option<u8>>,
-    /// The same in the copy that lags behind.
+    /// The same in the lagging replica.
     copied: Vec<Option<u8>>,
     tokens: u8,
     commits: u8,
     faults: u8,
     nodes: Vec<Node>,
-    /// Whether a node has served what it must not.
+    /// Whether a node has served an outdated version.
     pub is_wrong: bool,
-    /// Whether a node has served something that was changed since the beginning.
+    /// Whether a node has served a version that is newer than the initial one.
     pub has_served: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Node {
-    /// The run of Redis that it is connected to.
+    /// The Redis run that the node is connected to.
     link: u8,
     epoch: usize,
     since: u8,
@@ -92,7 +92,7 @@ enum Writing {
     TakenDown(u8),
 }
 
-/// What it remembers, or is about to.
+/// The cache entry of a node, or the one it is about to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Reading {
     epoch: usize,
@@ -100,17 +100,17 @@ struct Reading {
     version: Option<u8>,
 }
 
-/// What may happen next; nodes by their numbers.
+/// An event of the model. `usize` is the index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     Tick,
-    /// Redis forgets everything.
+    /// Redis loses all data.
     Flush,
-    /// The copy gets what Redis has.
+    /// The replica copies the state of Redis.
     Copy,
-    /// The copy takes the place of Redis.
+    /// The replica replaces Redis.
     Failover,
-    /// A node looks at the epoch, and reaches Redis, or does not.
+    /// A node reads the epoch. The flag says whether it reaches Redis.
     Look(usize, bool),
     Commit(usize),
     TakeDown(usize),
@@ -132,7 +132,7 @@ impl Node {
         (now >= self.closed.0 || flaw == Flaw::DoesNotWait) && now < self.closed.1
     }
 
-    /// As `Known::note` does.
+    /// Mirrors `Known::note`.
     fn note(&mut self, epoch: usize, run: u8, now: u8) {
         if self.epoch != epoch {
             let next = (now + TRUST, self.read_at + QUIET);
@@ -147,7 +147,7 @@ impl Node {
 }
 
 impl Moment {
-    /// The beginning: all know the first epoch since just now, and one Redis.
+    /// The initial state: all nodes have just learned the first epoch, and are connected to the same Redis.
     pub fn first(trial: &Trial) -> Self {
         let node = Node {
             link: 0,
@@ -176,7 +176,7 @@ impl Moment {
         }
     }
 
-    /// What may happen next.
+    /// The events that are possible in this state.
     pub fn events(&self, trial: &Trial) -> Vec<Event> {
         let mut events = Vec::new();
         if self.is_wrong {
@@ -190,7 +190,7 @@ impl Moment {
                 events.push(Event::Flush);
             }
             events.push(Event::Failover);
-            // Once: it lags behind from then on.
+            // Only once: from then on, the replica lags behind.
             if self.copied.iter().all(Option::is_none) && self.copied != self.hung {
                 events.push(Event::Copy);
             }
@@ -245,12 +245,12 @@ impl Moment {
             Some(reading) if is_trusting && reading.epoch == node.epoch => {
                 events.push(Event::Serve(place));
             }
-            // Of an epoch that is no more.
+            // The entry belongs to an earlier epoch.
             Some(_) => {}
         }
     }
 
-    /// What comes of it; nothing where the trial ends there.
+    /// The state after an event. `None` if the run ends there.
     pub fn after(&self, event: Event, trial: &Trial) -> Option<Self> {
         let mut next = self.clone();
         match event {
@@ -300,7 +300,7 @@ impl Moment {
         if let Writing::Committed(version) | Writing::TakenDown(version) = node.writing {
             self.acknowledged = self.acknowledged.max(version);
         }
-        // Or it is still to be taken down.
+        // With this flaw, the token must still be invalidated.
         if flaw != Flaw::AcknowledgesFirst || matches!(node.writing, Writing::TakenDown(_)) {
             node.writing = Writing::Nothing;
         }
@@ -346,7 +346,7 @@ impl Moment {
         self.nodes[place].reading = Some(Reading { epoch, token: Some(token), version });
     }
 
-    /// What is remembered is shown where its token hangs, and forgotten where it does not.
+    /// Serves the cache entry if its token is still registered, and drops it otherwise.
     fn serve(&mut self, place: usize) {
         let Some(Reading { epoch, token, version: Some(version) }) = self.nodes[place].reading else { return };
         if self.hung[epoch] != token {
@@ -415,7 +415,7 @@ mod tests {
     fn each_flaw_is_found() {
         let flaws = [Flaw::AcknowledgesFirst, Flaw::AsksFirst, Flaw::DoesNotWait, Flaw::IsNotQuiet, Flaw::BelievesAny];
         for flaw in flaws {
-            // One that uses an epoch too early needs another node to raise it.
+            // Using an epoch too early only matters if a second writer raises it.
             let writers = if flaw == Flaw::IsNotQuiet { 2 } else { 1 };
             let checked = Trial { writers, ticks: 4, ..trial(flaw) }.checker().threads(2).spawn_bfs().join();
             let found = checked.discovery("nothing acknowledged is missing");

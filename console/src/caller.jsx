@@ -1,11 +1,11 @@
-// Who is calling: the token field, what the token says of its bearer, and what the server says of the token.
+// The token field, with the claims of the token and the server's verdict on it.
 
 import { useEffect, useState } from 'react';
 
-/** How often "expires in …" is told anew. */
+/** How often "expires in …" is updated. */
 const TICK_MS = 15_000;
 
-/** How long the field must rest before its text is used: nobody types a token at once. */
+/** How long the field must stay unchanged before its text is used, so that a half-typed token is not. */
 const REST_MS = 300;
 
 export function Caller({ token, claims, verdict, onToken }) {
@@ -41,7 +41,7 @@ export function Caller({ token, claims, verdict, onToken }) {
   );
 }
 
-/** What is to be said of a token, the worst first. */
+/** The message to show for a token, the most serious first. */
 function standing(token, claims, { accepted, refused }, expiry) {
   if (!token) return { mark: 'warn', says: 'No token. Paste one here.' };
   if (refused !== undefined) return { mark: 'bad', says: `Refused: ${refused}` };
@@ -66,7 +66,7 @@ function span(seconds) {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-/** A text that follows `value`, and that `onRest` is told once it has not changed for a moment. */
+/** A text that starts as `value`. Calls `onRest` once the text has not changed for REST_MS. */
 function useRested(value, onRest) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);

@@ -1,4 +1,4 @@
-// The two ways to the server, over HTTP and over a socket, both with the same token.
+// The connections to the server over HTTP and WebSocket, both with the same token.
 
 import { createGraphiQLFetcher } from '@graphiql/toolkit';
 import { parse } from 'graphql';
@@ -6,21 +6,21 @@ import { createClient } from 'graphql-ws';
 
 const ENDPOINT = new URL('/graphql', location).href;
 
-/** Close codes of a socket whose token was refused, or has expired. */
+/** WebSocket close codes for a refused or expired token. */
 const REFUSED = [4401, 4403];
 
-/** The longest wait before a lost socket is opened again. */
+/** The longest wait before a reconnect. */
 const WAIT_MS = 10_000;
 
 /**
- * A connection with `token`, or with none. `judge` is told `{ accepted: true }` or `{ refused: why }` whenever the server
- * lets the token pass or does not.
+ * Connects with `token`, or without one if it is empty. Calls `judge` with `{ accepted: true }` or `{ refused: reason
+ * }` whenever the server accepts or refuses the token.
  */
 export function connect(token, judge) {
   const headers = token ? { authorization: `Bearer ${token}` } : {};
 
   const ask = async (url, request) => {
-    // The token says who is calling; a cookie of the same origin must not.
+    // Authenticate by token only: a session cookie of the same origin must not count.
     const answer = await fetch(url, { ...request, credentials: 'omit', cache: 'no-store', redirect: 'error' });
     if (answer.status === 401) judge({ refused: await reason(answer.clone()) });
     else if (token) judge({ accepted: true });
@@ -46,8 +46,8 @@ export function connect(token, judge) {
 }
 
 /**
- * A request with what its document says. GraphiQL reads the document a moment late: a person who changes the tab and runs it at
- * once would run the operation of the tab before.
+ * Sets operation name and document from the request's own text. GraphiQL parses the document a moment later, so a user
+ * who switches the tab and runs it at once would run the operation of the previous tab.
  */
 function asItStands(request, options) {
   let documentAST;

@@ -1,4 +1,4 @@
-// The page: GraphiQL, and above it who is calling.
+// The page: GraphiQL under a bar with the caller's token.
 
 import { HISTORY_PLUGIN } from '@graphiql/plugin-history';
 import { GraphiQL } from 'graphiql';
@@ -15,16 +15,16 @@ import * as tokens from './token.js';
 
 const PLUGINS = [EXAMPLES_PLUGIN, HISTORY_PLUGIN];
 
-/** What GraphiQL keeps: tabs, history and looks. */
+/** Storage for GraphiQL: tabs, history and theme. */
 const kept = storage('graphiql');
 const atFirst = opening(kept, FIRST_QUERY);
 
-/** Whether the list of examples fits beside the editor. */
+/** Whether the list of examples fits next to the editor. */
 const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Console() {
   const [{ token, offered }, setCalling] = useState(tokens.first);
-  // What the server said of which token last.
+  // The server's last verdict, and the token it is about.
   const [verdict, setVerdict] = useState({});
 
   useEffect(() => tokens.keep(token), [token]);

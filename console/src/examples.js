@@ -1,4 +1,4 @@
-// What a person may insert: one operation a file. The page runs none of them by itself.
+// The examples that a user can insert, one operation per file. The page never runs them by itself.
 
 import first from '../examples/first.graphql';
 import amend from '../examples/operator/amend.graphql';
@@ -21,10 +21,10 @@ import overview from '../examples/user/overview.graphql';
 import preferences from '../examples/user/preferences.graphql';
 import subscribe from '../examples/user/subscribe.graphql';
 
-/** What stands in the editor at first: a query for every role. */
+/** The editor's initial content: a query that every role may run. */
 export const FIRST_QUERY = first;
 
-/** In the order in which they build on each other. */
+/** In an order where each example builds on earlier ones. */
 export const EXAMPLES = [
   {
     callers: 'Services and operators',
@@ -36,7 +36,7 @@ export const EXAMPLES = [
   { callers: 'Users', operations: [overview, inbox, liveItems, liveOverview, markRead, preferences, subscribe] },
 ];
 
-/** What an operation is: `query`, `mutation` or `subscription`; its name; and the same in words. */
+/** The kind (`query`, `mutation` or `subscription`) and the name of an operation, and its name in words. */
 export function titleOf(operation) {
   const [, kind, name] = operation.match(/^(query|mutation|subscription) (\w+)/m);
   const words = name.replace(/(?<!^)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);

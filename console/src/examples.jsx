@@ -1,4 +1,4 @@
-// The list of examples, as a plugin in GraphiQL's side bar. A click opens one in a new tab; it never runs one.
+// The list of examples, a plugin in GraphiQL's side bar. A click opens an example in a new tab; it never runs it.
 
 import { useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 
@@ -12,7 +12,7 @@ function Examples() {
   const insert = (operation) => {
     addTab();
     editor.setValue(operation);
-    // GraphiQL would give the tab its text and its name a moment later.
+    // GraphiQL would set the tab's text and name only a moment later.
     updateActiveTabValues({ query: operation });
     setOperationName(titleOf(operation).name);
     editor.focus();

@@ -1,5 +1,5 @@
-// Monaco writes its colours and rules into <style> elements that it makes. The page's policy admits those with the nonce
-// of this answer, and no others.
+// Monaco creates <style> elements. The page's content security policy allows only those with the nonce of this
+// response.
 
 const { nonce } = document.querySelector('link[nonce]');
 const create = document.createElement;

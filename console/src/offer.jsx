@@ -1,8 +1,11 @@
-// The question whether a link's token shall be used.
+// The dialog that asks whether to use the token of a link.
 
 import { useEffect, useRef } from 'react';
 
-/** `from` and `to` are what the two tokens claim; without `isReplaced` there is no other. `onKeep` is called for Escape, too. */
+/**
+ * `from` and `to` are the claims of the old and the new token; there is an old one if `isReplaced`. Escape means
+ * `onKeep`.
+ */
 export function Offer({ isReplaced, from, to, onReplace, onKeep }) {
   const dialog = useRef(null);
   useEffect(() => dialog.current.showModal(), []);

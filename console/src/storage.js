@@ -1,6 +1,6 @@
-// What is kept until the browser's tab is closed, and no longer: operations hold people's messages.
+// Storage until the browser tab is closed, and no longer: operations contain people's messages.
 
-/** A part of the session's storage, of which `clear` empties no other; null where the browser forbids to store. */
+/** A named part of the session storage; `clear` leaves other parts alone. Null if the browser forbids storage. */
 export function storage(name) {
   let whole;
   try {

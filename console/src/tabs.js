@@ -1,8 +1,8 @@
-// What stands in the editor when the page opens.
+// The editor's content when the page opens.
 
 /**
- * GraphiQL's `initialQuery` and `initialVariables`: what was edited last, unless that has a mutation. ▶ on a page that was just opened
- * changes nothing. GraphiQL adds a tab with `query` where none has it, and keeps the tab with the mutation beside it.
+ * GraphiQL's `initialQuery` and `initialVariables`. Keeps the last edited text unless it has a mutation, so that ▶ on a
+ * freshly opened page changes nothing. If no tab has `query`, GraphiQL adds one and keeps the tab with the mutation.
  */
 export function opening(kept, query) {
   const edited = kept?.getItem('graphiql:query');

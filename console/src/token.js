@@ -1,23 +1,28 @@
-// The token: where it comes from, and what it says of its bearer. Nothing here verifies one; the server does.
+// Where the token comes from, and its claims. Nothing here verifies a token; the server does.
 
 import { storage } from './storage.js';
 
 const kept = storage('token');
 
-/** Who is calling when the page opens: the caller from before it was loaded again. The token of the address (`#token=…`) is offered. */
+/**
+ * The caller when the page opens: the token from before a reload. A token in the address (`#token=…`) is only offered.
+ */
 export function first() {
   return linked({ token: kept?.getItem('text') ?? '', offered: null }, take());
 }
 
 /**
- * Who is calling after a link with this token, if any. A link must not sign a user in, or in as another user, without their
- * knowing: it only offers its token.
+ * The caller after following a link with this token, if any. A link must not sign a user in, or switch users, without
+ * their knowledge: its token is only offered.
  */
 export function linked(calling, token) {
   return token && token !== calling.token ? { ...calling, offered: token } : calling;
 }
 
-/** Takes the token out of the address and of the browser's history, so that it is not passed on; null without one. */
+/**
+ * Removes the token from the address and the browser's history, so that it is not passed on. Returns null if there is
+ * none.
+ */
 export function take() {
   const fragment = new URLSearchParams(location.hash.slice(1));
   const token = fragment.get('token');
@@ -28,22 +33,22 @@ export function take() {
   return clean(token);
 }
 
-/** Keeps a token until the browser's tab is closed. */
+/** Keeps a token until the browser tab is closed. */
 export function keep(token) {
   try {
     if (token) kept?.setItem('text', token);
     else kept?.removeItem('text');
   } catch {
-    // Full: it is used all the same, until the page is loaded again.
+    // The storage is full: the token works until the page is reloaded.
   }
 }
 
-/** A token as people paste it. */
+/** Normalizes a pasted token. */
 export function clean(text) {
   return text.trim().replace(/^(authorization:\s*)?bearer\s+/i, '');
 }
 
-/** What a token claims: `tenant`, `sub`, `role` in capitals, `exp` in seconds; null where it is no readable JWT. */
+/** A token's claims: `tenant`, `sub`, `role` in upper case, `exp` in seconds. Null if it is not a readable JWT. */
 export function claimsOf(token) {
   try {
     const [, payload] = token.split('.');

@@ -1,5 +1,4 @@
-// Monaco's helpers in threads of their own. The build writes their addresses, which change with their content, into the
-// page.
+// Monaco's web workers. The build writes their addresses, which contain content hashes, into the page.
 
 const { editorWorker, graphqlWorker, jsonWorker } = document.body.dataset;
 const ADDRESSES = { graphql: graphqlWorker, json: jsonWorker };

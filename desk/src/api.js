@@ -1,5 +1,5 @@
-// What the page asks of the server, over the client's own requests: by a token, or by the cookie of a session with the header that no
-// page of another origin can send.
+// Requests to the server, by the client's own functions. They carry a token, or the session cookie together with a
+// header that pages of other origins cannot send.
 
 import { Failure, request } from '../../ui/client/src/typed.ts';
 
@@ -8,7 +8,7 @@ export { Failure };
 let caller = null;
 let refused = () => {};
 
-/** From now on `who` is calling; `onRefused` is told why the server does not take them any more. */
+/** Sets the caller of all further requests. `onRefused` gets the reason if the server stops accepting them. */
 export function callAs(who, onRefused) {
   caller = who;
   refused = onRefused;
@@ -21,7 +21,7 @@ function send(url, init) {
   return fetch(url, { ...common, headers, credentials: 'same-origin' });
 }
 
-/** The data of an operation; fails with a `Failure`, whose `field` says which part of the input is to blame. */
+/** The data of an operation. Fails with a `Failure`; its `field` names the wrong part of the input. */
 export async function ask(document, variables = {}) {
   const asked = caller;
   try {
@@ -32,7 +32,7 @@ export async function ask(document, variables = {}) {
   }
 }
 
-/** What is to be said of a failure to somebody who does not know the API. */
+/** The message for a failure, for readers who do not know the API. */
 export function told(error) {
   const { code, message, retryAfter } = Failure.of(error);
   switch (code) {

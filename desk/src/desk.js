@@ -1,4 +1,4 @@
-// The frame: who is calling, what they may go to, and what came of what they did.
+// The frame: the caller, the navigation, and messages about results.
 
 import { LitElement, html, nothing } from 'lit';
 
@@ -21,7 +21,9 @@ import './pages/users.js';
 const STAFF = ['SERVICE', 'ADMIN'];
 const ADMIN = ['ADMIN'];
 
-/** What there is, in the order of the navigation, and for whom, as the server has it. `src/http/desk.rs` serves these names. */
+/**
+ * All pages in the order of the navigation, with the roles that the server allows. `src/http/desk.rs` serves the paths.
+ */
 const PLACES = [
   { place: 'compose', title: 'Compose', roles: STAFF, show: (of) => html`<desk-compose .caller=${of.caller} .query=${of.query}></desk-compose>` },
   { place: 'sent', title: 'Sent', roles: STAFF, show: (of) => of.rest[0]
@@ -49,7 +51,7 @@ class Desk extends LitElement {
 
   async connectedCallback() {
     super.connectedCallback();
-    // Of the page's whole life: it is never taken out.
+    // Never removed: the element lives as long as the page.
     addEventListener('popstate', () => this.moved());
     addEventListener('hashchange', () => this.linked(taken()));
     addEventListener('tidings-said', ({ detail }) => this.tell(detail));
@@ -60,7 +62,7 @@ class Desk extends LitElement {
     this.use(caller);
   }
 
-  /** From now on this one is calling; null for nobody. */
+  /** Sets the caller; null signs out. */
   use(caller, refused = null) {
     Object.assign(this, { caller, refused });
     callAs(caller, (why) => this.use(null, why));
@@ -68,7 +70,7 @@ class Desk extends LitElement {
     this.requestUpdate();
   }
 
-  /** A link with a token was followed while the page is open. */
+  /** A link with a token was followed while the page was open. */
   linked(token) {
     if (!token || token === this.caller?.token) return;
     this.offered = byToken(token);
@@ -80,7 +82,7 @@ class Desk extends LitElement {
     this.at = here();
     this.requestUpdate();
     await this.updateComplete;
-    // Who has come to another place begins at its heading.
+    // A new page starts with the focus on its heading.
     const path = ({ place, rest }) => [place, ...rest].join('/');
     if (path(before) === path(this.at)) return;
     scrollTo(0, 0);
@@ -88,7 +90,7 @@ class Desk extends LitElement {
     this.querySelector('h1')?.focus();
   }
 
-  /** Where somebody is stays in sight in lists of places that are wider than a phone. */
+  /** Scrolls the current entry into view in navigation that is wider than a phone. */
   updated() {
     if (!this.caller || this.shownAt === this.at) return;
     this.shownAt = this.at;
@@ -193,7 +195,7 @@ class Desk extends LitElement {
     const { offered, caller } = this;
     this.offered = null;
     if (isReplaced) {
-      // A session of the server's stays, unless it is left: the token is used before it.
+      // Leaves the server's session as it is; the token takes precedence over it.
       this.use(signIn(offered.token));
     } else this.use(caller);
   }

@@ -1,4 +1,4 @@
-// All that the page asks for, each a document of GraphQL; `tests/documents.test.mjs` holds them against schema.graphql.
+// All GraphQL documents of the page; `tests/documents.test.mjs` validates them against schema.graphql.
 
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const SENT = `id kind title body link shown { title body link } status createdAt publishAt publishedAt retractedAt updatedAt expiresAt action rule
@@ -8,7 +8,7 @@ const ACTOR = 'name role origin';
 const TYPE = `code title group icon position readPolicy mandatory usersMaySend ttlSeconds ui template { title body link } templateError
   delivery { channel condition delaySeconds digest letter { subject text html } wechat { templateId link fields { name value } } }`;
 
-// What all pages begin with.
+// Used by all pages.
 export const Types = `query Types { messageTypes { code title icon template { title body link } } }`;
 export const Groups = `query Groups { userGroups { id code title memberCount } }`;
 export const Members = `query Members($group: ID!, $after: String) {

@@ -1,4 +1,4 @@
-// What is shown to who is not signed in, to who may not come in, and to who is offered to be somebody else.
+// Sign-in, the page for callers without permission, and the offer to switch to another token.
 
 import { html, nothing } from 'lit';
 
@@ -57,7 +57,7 @@ class NoEntry extends Part {
 }
 customElements.define('desk-no-entry', NoEntry);
 
-/** Whether a link's token shall be used; Escape is no. */
+/** Asks whether to use the token of a link; Escape means no. */
 class Offer extends Part {
   static properties = { heading: { attribute: false }, text: { attribute: false }, answers: { attribute: false } };
 

@@ -1,4 +1,4 @@
-// What is being written, kept until it is sent or the tab is closed, and what becomes of it in the API.
+// The draft, kept until it is sent or the tab is closed, and its conversion into API input.
 
 import { keep, kept } from './storage.js';
 import { OWN_ZONE, instant } from './time.js';
@@ -7,18 +7,18 @@ const EMPTY = {
   type: '', audience: 'everyone', groups: [], users: [], title: '', body: '', link: '', params: {}, extra: '', sender: '', when: 'now', at: '', zone: OWN_ZONE, expires: '',
 };
 
-/** A new one, with the key by which it is sent once, however often that is tried. */
+/** A new draft. Its idempotency key makes sure that it is sent once, even if sending is retried. */
 export const blank = () => ({ ...EMPTY, key: crypto.randomUUID() });
 
 const place = ({ tenant, sub }) => `draft.${JSON.stringify([tenant, sub])}`;
 
-/** The draft of whoever is calling, as it was left. */
+/** The caller's stored draft, or a new one. */
 export function draftOf(caller) {
   try {
     const found = JSON.parse(kept(place(caller)) ?? 'null');
     if (found?.key) return { ...EMPTY, ...found };
   } catch {
-    // Not ours: a new one.
+    // Unreadable: start a new draft.
   }
   return blank();
 }
@@ -26,14 +26,14 @@ export function draftOf(caller) {
 export const keepDraft = (caller, draft) => keep(place(caller), JSON.stringify(draft));
 export const forgetDraft = (caller) => keep(place(caller), null);
 
-/** The params that a template speaks of, in the order in which it does; from `params.name` and `params['name']`. */
+/** The params that a template uses, in order of appearance; finds `params.name` and `params['name']`. */
 export function paramsOf(template) {
   const text = [template?.title, template?.body, template?.link].filter(Boolean).join('\n');
   const found = [...text.matchAll(/\bparams(?:\.(\w+)|\[\s*(?:'([^']+)'|"([^"]+)")\s*\])/g)];
   return [...new Set(found.map(([, dotted, single, double]) => dotted ?? single ?? double))];
 }
 
-/** The content of a draft under its type: params for what the template renders, and text for what it does not. */
+/** The content of a draft: params for the parts that the type's template renders, text for the others. */
 export function contentOf(draft, template) {
   const names = paramsOf(template);
   const own = (name) => (template?.[name] ? undefined : draft[name].trim() || undefined);
@@ -41,7 +41,7 @@ export function contentOf(draft, template) {
   return { title: own('title'), body: own('body'), link: own('link'), params: Object.keys(params).length > 0 ? params : undefined };
 }
 
-/** Params that are written as JSON; null where that is no object. */
+/** Params written as JSON; null if the text is not a JSON object. */
 function extraOf({ extra }) {
   if (!extra.trim()) return {};
   try {
@@ -52,12 +52,12 @@ function extraOf({ extra }) {
   }
 }
 
-/** When it is to be published: null at once, undefined where the time is none. */
+/** The publication time: null for at once, undefined if the entered time is invalid. */
 export function publishAt({ when, at, zone }) {
   return when === 'now' ? null : (instant(at, zone) ?? undefined);
 }
 
-/** What is wrong before the server is asked: pairs of a field and what to say. */
+/** Problems found without asking the server: field names with their messages. */
 export function flaws(draft, template, now = Date.now()) {
   const found = {};
   if (!draft.type) found.type = 'Choose a type.';
@@ -74,14 +74,17 @@ export function flaws(draft, template, now = Date.now()) {
   return found;
 }
 
-/** Whom a draft is for; null as long as it is for nobody. */
+/** The audience of a draft; null if it is empty. */
 export function audienceOf({ audience, groups, users }) {
   if (audience === 'groups') return groups.length > 0 ? { groups } : null;
   if (audience === 'users') return users.length > 0 ? { users } : null;
   return { everyone: true };
 }
 
-/** The operation's name and input: one person is told by a message, others by an announcement. The server refuses what has flaws. */
+/**
+ * The operation's name and input: a message for one user, otherwise an announcement. The server refuses content with
+ * flaws.
+ */
 export function inputOf(draft, template) {
   const common = {
     type: draft.type, content: contentOf(draft, template), sender: draft.sender.trim() || undefined,

@@ -1,10 +1,10 @@
-// How what was sent came to be delivered and read, over time.
+// How deliveries and reads of a notification grew over time.
 
 const HOUR_MS = 3_600_000;
 
 /**
- * How many had it and had read it: at its publication, and at the end of each hour in which that changed. What is in no hour was delivered as it
- * was published. Null where nothing has changed since.
+ * Cumulative deliveries and reads at publication and at the end of each hour with changes. Deliveries that belong to no
+ * hour count as made at publication. Null if it is unpublished or nothing has changed since.
  */
 export function growth({ publishedAt, stats, statsByHour: hours }) {
   if (!publishedAt || hours.length === 0) return null;
@@ -19,13 +19,13 @@ export function growth({ publishedAt, stats, statsByHour: hours }) {
   return points;
 }
 
-/** By when half of those who have read it had done so; null where nobody has. */
+/** The time by which half of its readers had read it; null without readers. */
 export function half(points) {
   const all = points.at(-1).read;
   return all > 0 ? points.find(({ read }) => 2 * read >= all).at : null;
 }
 
-/** The points of a line of one of the two numbers, in a box of this width and height. */
+/** The points of a polyline for one of the two numbers, in a box of this width and height. */
 export function line(points, name, width, height) {
   const [from, to] = [points[0].at, points.at(-1).at];
   const most = Math.max(1, ...points.map(({ delivered, read }) => Math.max(delivered, read)));

@@ -1,27 +1,27 @@
-// Addresses of the page: `/desk/users/ada?tab=inbox` is the place `users`, the rest `['ada']`, and what the query says.
+// Addresses of the page: `/desk/users/ada?tab=inbox` has place `users`, rest `['ada']`, and query `tab=inbox`.
 
 const BASE = '/desk';
 
-/** Where the browser is. */
+/** The browser's current address. */
 export function here() {
   const [place = '', ...rest] = location.pathname.slice(BASE.length).split('/').filter(Boolean).map(decoded);
   return { place, rest, query: new URLSearchParams(location.search) };
 }
 
-/** The address of a place. What is empty is left out of the query. */
+/** The address of a place. Empty query values are left out. */
 export function to(place, rest = [], query = {}) {
   const path = [BASE, place, ...rest.map(encodeURIComponent)].filter(Boolean).join('/');
   const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== ''));
   return search.size > 0 ? `${path}?${search}` : path;
 }
 
-/** Goes there without loading the page again. */
+/** Navigates without reloading the page. */
 export function go(address, { replaces = false } = {}) {
   history[replaces ? 'replaceState' : 'pushState'](null, '', address);
   dispatchEvent(new PopStateEvent('popstate'));
 }
 
-/** Follows a click on one of our own links without loading the page again. */
+/** Handles a click on a link of the desk without reloading the page. */
 export function follow(event) {
   const link = event.composedPath().find((at) => at.localName === 'a');
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;

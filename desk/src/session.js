@@ -1,14 +1,14 @@
-// Who is calling: by a token that was pasted or came with the address, or by the session that the server keeps after a sign-in with a
-// provider. Nothing here verifies either; the server does.
+// The caller: by a token that was pasted or came in the address, or by the server's session after a sign-in with an
+// identity provider. Nothing here verifies either; the server does.
 
 import { TOKEN, keep, kept } from './storage.js';
 
-/** What the server's doors of a sign-in say; without them there are tokens alone. */
+/** The default if the server offers no sign-in: tokens only. */
 const NO_DOORS = { signIn: false, session: null };
 
 /**
- * Who is calling when the page opens, and a token that a link offers. A link must not sign a user in, or in as another user, without their
- * knowing.
+ * The caller when the page opens, and a token that a link offers. A link must not sign a user in, or switch users,
+ * without their knowledge.
  */
 export async function first() {
   const [linked, token] = [taken(), kept(TOKEN)];
@@ -18,7 +18,10 @@ export async function first() {
   return { signIn: doors.signIn, caller: current ?? null, offered: isOffer ? byToken(linked) : null };
 }
 
-/** The token in the address, if there is one, which is taken out of it and of the browser's history, so that it is not passed on. */
+/**
+ * The token in the address, or null. Removes it from the address and the browser's history, so that it is not passed
+ * on.
+ */
 export function taken() {
   const fragment = new URLSearchParams(location.hash.slice(1));
   const token = fragment.get('token');
@@ -29,13 +32,16 @@ export function taken() {
   return clean(token) || null;
 }
 
-/** Keeps a token until the browser's tab is closed, and gives who calls by it. */
+/** Keeps a token until the browser tab is closed, and returns its caller. */
 export function signIn(token) {
   keep(TOKEN, clean(token));
   return byToken(clean(token));
 }
 
-/** Ends what there is of either kind, and goes where the server says: to the provider, whose own session ends there. */
+/**
+ * Signs out of the token and of the session. The server names the provider's address, where the provider's own session
+ * ends.
+ */
 export async function signOut(caller) {
   keep(TOKEN, null);
   if (!caller?.isCookie) return;
@@ -45,7 +51,7 @@ export async function signOut(caller) {
   if (/^https?:$/.test(new URL(to, location).protocol)) location.assign(to);
 }
 
-/** Where a sign-in with the provider begins, and comes back to this page. */
+/** The address where a sign-in with the provider starts; it returns to this page. */
 export const beginning = () => `/desk/session/begin?${new URLSearchParams({ to: location.pathname + location.search })}`;
 
 async function askDoors() {
@@ -57,12 +63,12 @@ async function askDoors() {
   }
 }
 
-/** A token as people paste it. */
+/** Normalizes a pasted token. */
 function clean(text) {
   return text.trim().replace(/^(authorization:\s*)?bearer\s+/i, '');
 }
 
-/** Who calls by a token, as far as it says. */
+/** The caller of a token, from its claims. */
 export function byToken(token) {
   const claims = claimsOf(token);
   return { token, isCookie: false, isReadable: claims !== null, name: claims?.sub ?? 'an unknown caller', role: 'ADMIN', tenant: '', ...claims };
@@ -75,7 +81,7 @@ function byCookie({ tenant, role, sub, name, expiresAt }) {
   };
 }
 
-/** What a token claims; null where it is no readable JWT. */
+/** The claims of a token; null if it is not a readable JWT. */
 function claimsOf(token) {
   try {
     const [, payload] = token.split('.');

@@ -1,9 +1,9 @@
-// What is kept until the browser's tab is closed, and no longer: drafts hold people's messages.
+// Storage until the browser tab is closed, and no longer: drafts contain people's messages.
 
-/** The console's key, so that who is signed in at one of the two pages is so at the other. */
+/** The console uses the same key, so a sign-in on one page counts for the other. */
 export const TOKEN = 'token.text';
 
-/** A value of the session's storage; null where there is none, or the browser forbids to store. */
+/** A stored value; null if there is none or the browser forbids storage. */
 export function kept(key) {
   try {
     return sessionStorage.getItem(`tidings.${key}`);
@@ -12,12 +12,12 @@ export function kept(key) {
   }
 }
 
-/** Keeps a value; null forgets it. */
+/** Stores a value; null removes it. */
 export function keep(key, value) {
   try {
     if (value === null) sessionStorage.removeItem(`tidings.${key}`);
     else sessionStorage.setItem(`tidings.${key}`, value);
   } catch {
-    // Full or forbidden: it is used all the same, until the page is loaded again.
+    // Storage is full or forbidden: the value works until the page is reloaded.
   }
 }

@@ -1,6 +1,6 @@
-// Instants as people read and write them.
+// Points in time as people read and write them.
 
-/** All time zones that the browser knows, with UTC. */
+/** All time zones that the browser knows, and UTC. */
 export const ZONES = [...new Set(['UTC', ...(Intl.supportedValuesOf?.('timeZone') ?? [])])].sort();
 
 export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
@@ -11,11 +11,11 @@ const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 
 export const short = (at) => SHORT.format(new Date(at));
 export const long = (at) => LONG.format(new Date(at));
 
-/** An instant by the clocks of a zone, as people say it. */
+/** A point in time in a time zone, written out. */
 export const inZone = (at, zone) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'short', timeZone: zone }).format(new Date(at));
 
-/** What the clocks of a zone show at an instant, as `datetime-local` has it. */
+/** The wall-clock time of a zone in the format of `datetime-local`. */
 export function wall(at, zone) {
   const parts = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone, hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit',
@@ -25,19 +25,20 @@ export function wall(at, zone) {
 }
 
 /**
- * The instant at which the clocks of a zone show a wall time; the earlier of two where clocks are set back, and null where they never
- * show it, or it is none.
+ * The point in time at which the clocks of a zone show a wall-clock time. The earlier one if clocks are set back; null
+ * if the clocks never show it or the text is invalid.
  */
 export function instant(text, zone) {
   const asUtc = Date.parse(`${text}Z`);
   if (Number.isNaN(asUtc)) return null;
-  // No offset is further from UTC than this, and those before and after a change are among those of the days around it.
+  // Offsets from UTC are less than a day, so the days before and after have the offsets on both sides of a clock
+  // change.
   const offsets = [-86_400_000, 86_400_000].map((day) => Date.parse(`${wall(asUtc + day, zone)}Z`) - (asUtc + day));
   const found = offsets.map((offset) => asUtc - Math.round(offset / 60_000) * 60_000).filter((at) => wall(at, zone) === text.slice(0, 16));
   return found.length > 0 ? new Date(Math.min(...found)).toISOString() : null;
 }
 
-/** How long ago, or in how long. */
+/** A duration in readable form. */
 export function span(seconds) {
   if (seconds < 90) return `${Math.round(seconds)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;

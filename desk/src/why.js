@@ -1,4 +1,4 @@
-// Why somebody has a notification, or has not, in sentences.
+// Explains in sentences why a user has a notification or not.
 
 import { html, nothing } from 'lit';
 
@@ -30,7 +30,7 @@ const DECISIONS = {
 const SWITCHES = { own: 'by their own switch', default: 'by the default', mandatory: 'for all users, because it is mandatory' };
 const at = (step) => (step.at ? long(step.at) : 'an unknown time');
 
-/** What was asked, as a sentence: for yes, for no, and for what is not known any more. */
+/** The sentence for each step of the explanation: if passed, if not passed, and if no longer known. */
 const STEPS = {
   PUBLISHED: [(of) => `It was published on ${at(of)}.`, (of) => `It is to be published on ${at(of)}.`],
   NOT_RETRACTED: [() => 'It was not taken back.', (of) => `It was taken back on ${at(of)}.`],

@@ -1,4 +1,4 @@
-// Every document of the page, and each that it makes, is one that the server understands.
+// Validates every document of the page, static or generated, against the schema.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

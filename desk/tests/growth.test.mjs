@@ -1,4 +1,4 @@
-// How what was sent came to be read, as the page draws it.
+// The history of deliveries and reads that the page draws.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

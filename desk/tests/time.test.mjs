@@ -1,4 +1,4 @@
-// Wall times of zones as instants, also where clocks are set forward and back.
+// Converts wall-clock times of zones, also around clock changes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,9 +14,9 @@ test('a wall time is an instant of its zone', () => {
     ['2026-12-01T09:30', 'Pacific/Kiritimati', '2026-11-30T19:30:00.000Z'],
     ['2026-12-01T09:30', 'Pacific/Pago_Pago', '2026-12-01T20:30:00.000Z'],
     ['2026-12-01T00:00', 'America/New_York', '2026-12-01T05:00:00.000Z'],
-    // Clocks are set back at 03:00: the first of the two.
+    // Clocks go back at 03:00: the earlier of the two.
     ['2026-10-25T02:30', 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
-    // And forward at 02:00: there is no such time.
+    // Clocks go forward at 02:00: this time does not exist.
     ['2026-03-29T02:30', 'Europe/Berlin', null],
     ['', 'Europe/Berlin', null],
   ])

@@ -1,4 +1,4 @@
-//! What happens to targets: any string of the partner, once.
+//! A kind of event on targets. The backend may use any string; each is stored once.
 
 use sea_orm::entity::prelude::*;
 
@@ -12,7 +12,7 @@ pub struct Model {
     pub id: ActionId,
     pub tenant_id: TenantId,
     pub code: String,
-    /// When it was last looked up to be named by something, in milliseconds since 1970; up to an hour too early.
+    /// When it was last looked up for use, in milliseconds since 1970; up to an hour too early.
     pub used_at: i64,
 }
 

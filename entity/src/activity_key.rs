@@ -1,4 +1,4 @@
-//! An idempotency key under which an activity was recorded, remembered for the retention window.
+//! The idempotency key of a recorded activity, kept for the retention window.
 
 use sea_orm::entity::prelude::*;
 
@@ -11,7 +11,7 @@ pub struct Model {
     pub view_id: ViewId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub idempotency_key: String,
-    /// Of the activity, so that a key used again for something else is noticed.
+    /// A hash of the activity, to detect a key reused for a different one.
     pub fingerprint: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,

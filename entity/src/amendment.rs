@@ -1,4 +1,4 @@
-//! An entry of the log that says: what was published at an earlier place was retracted, or expires at another instant.
+//! A log entry that retracts an earlier publication or changes its expiry.
 
 use sea_orm::entity::prelude::*;
 
@@ -12,7 +12,7 @@ pub struct Model {
     pub tenant_id: TenantId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub seq: Seq,
-    /// The place of what was amended; its notification says how.
+    /// The position of the amended publication. Its notification contains the new state.
     pub subject_seq: Seq,
 }
 

@@ -1,34 +1,34 @@
-//! What a service or an operator did that concerns others. What they sent stands in `notification`.
+//! Audit entries: actions of services and operators that concern others. Sends are recorded in `notification` instead.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
 use crate::statement::OfTenant;
 
-/// What something was done to, and by what `subject` names it.
+/// The kind of subject, and how `subject` identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Subject {
-    /// What all of the tenant have in common; `subject` is nothing.
+    /// The tenant as a whole; `subject` is NULL.
     Tenant = 0,
-    /// A user: their number, which nobody is any more once they are erased.
+    /// A user: the internal id, which refers to no one after the user is erased.
     User = 1,
     /// A group: its code.
     Group = 2,
-    /// A view: its code and, behind a slash, the partner's id of it.
+    /// A view: its code, a slash, and the backend's id of it.
     View = 3,
-    /// A notification: its number.
+    /// A notification: its id.
     Notification = 4,
     /// A message type: its code.
     MessageType = 5,
     /// A reason: its code.
     Reason = 6,
-    /// A code of views.
+    /// A view code.
     ViewCode = 7,
     /// A rule: its code.
     Rule = 8,
-    /// A webhook endpoint: its number.
+    /// A webhook endpoint: its id.
     Endpoint = 9,
     /// A target type: its code.
     TargetType = 10,
@@ -42,15 +42,15 @@ pub struct Model {
     pub tenant_id: TenantId,
     /// Milliseconds since 1970.
     pub at: i64,
-    /// Role, class of address and name, as `notification.sent_by`.
+    /// Role, network class and name, as in `notification.sent_by`.
     pub actor: String,
-    /// The mutation, or query, of the API.
+    /// The mutation or query of the API.
     pub action: String,
     pub subject_kind: Subject,
     pub subject: Option<String>,
-    /// How many things or users it was about.
+    /// How many objects or users it was about.
     pub subject_count: i64,
-    /// What it was about in particular, in at most 1,000 characters; NULL for most acts.
+    /// Details, in at most 1,000 characters. NULL for most actions.
     pub detail: Option<String>,
 }
 

@@ -1,24 +1,24 @@
-//! What notifications are published to and users listen to.
+//! Channels: notifications are published to them, and users listen to them.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{ChannelId, TenantId};
 use crate::statement::OfTenant;
 
-/// What a channel stands for.
+/// The kind of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Kind {
-    /// All users of the tenant, without a row each.
+    /// All users of the tenant, without subscription rows.
     Everyone = 0,
     /// A role, user type or segment.
     Group = 1,
     /// An action on a target.
     Target = 2,
-    /// All that a user does.
+    /// Everything a user does.
     Actor = 3,
-    /// A group that was deleted, or somebody who was erased: who listened keeps what was published to it, and is then taken off.
+    /// A deleted group or an erased user. Its listeners keep earlier publications until they are removed.
     Deleted = 9,
 }
 
@@ -29,9 +29,9 @@ pub struct Model {
     pub id: ChannelId,
     pub tenant_id: TenantId,
     pub kind: Kind,
-    /// Which of its kind; see `channel::Code` for how a target's is written.
+    /// The identity within its kind; see `channel::Code` for the format of targets.
     pub code: String,
-    /// Of a group.
+    /// Set for groups.
     pub title: Option<String>,
     /// Milliseconds since 1970.
     pub created_at: i64,

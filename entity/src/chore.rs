@@ -1,4 +1,4 @@
-//! What one node at a time does in the background.
+//! Background tasks that only one node at a time runs.
 
 use sea_orm::entity::prelude::*;
 
@@ -8,7 +8,7 @@ pub struct Model {
     /// `count`, `sweep` or `orphans`.
     #[sea_orm(primary_key, auto_increment = false)]
     pub name: String,
-    /// The node that moves this on does it; milliseconds since 1970.
+    /// When it is next due, in milliseconds since 1970. The node that advances this value runs the task.
     pub due_at: i64,
 }
 

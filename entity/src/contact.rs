@@ -1,4 +1,4 @@
-//! Where a user is reached outside: an address of theirs.
+//! An address at which a user is reached outside of the inbox.
 
 use sea_orm::entity::prelude::*;
 
@@ -13,19 +13,19 @@ pub struct Model {
     pub id: i64,
     pub tenant_id: TenantId,
     pub user_id: UserId,
-    /// By what kind of lane it is reached.
+    /// The kind of destination that it is for.
     pub kind: Kind,
-    /// Of a browser: the SHA-256 of its endpoint, in base64url.
+    /// Web Push: the SHA-256 of the browser's endpoint, in base64url.
     pub address: String,
-    /// Times in a row that it was refused for good; of a browser, that nothing was heard of it.
+    /// Consecutive permanent rejections. For a browser: consecutive failures to reach it.
     pub failures: i64,
-    /// Milliseconds since 1970; since when nothing is sent to it, for it was refused too often. Of a browser: since when nothing was heard of
-    /// it, and it is tried all the same.
+    /// Milliseconds since 1970. Since then, nothing is sent to it, because it was rejected too often. For a browser:
+    /// the start of the current failure streak, during which messages are still sent.
     pub bad_since: Option<i64>,
     pub created_at: i64,
-    /// Of a browser: the URL of its push service that leads to it.
+    /// Web Push: the URL of the browser at its push service.
     pub endpoint: Option<String>,
-    /// Of a browser: its public key and its secret, 65 and 16 bytes, in base64url.
+    /// Web Push: the browser's public key (65 bytes) and secret (16 bytes), in base64url.
     pub push_keys: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is on or off for a tenant's users who have not said otherwise.
+//! A tenant's default preferences, for users without a preference of their own.
 
 use sea_orm::entity::prelude::*;
 
@@ -13,7 +13,7 @@ pub struct Model {
     pub tenant_id: TenantId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub scope: Scope,
-    /// The action's or the message type's id.
+    /// The id of the action or the message type.
     #[sea_orm(primary_key, auto_increment = false)]
     pub subject_id: i64,
     pub enabled: bool,

@@ -1,54 +1,54 @@
-//! An event on its way along a lane, or what came of it.
+//! A delivery: an event for a destination, and its result.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{Seq, TenantId};
 use crate::statement::OfTenant;
 
-/// What has happened.
+/// The kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Event {
     /// A notification was published.
     Published = 0,
-    /// It was taken back.
+    /// The notification was retracted.
     Retracted = 1,
-    /// Its text or expiry is another.
+    /// Its text or expiry has changed.
     Amended = 2,
     /// It has expired.
     Expired = 3,
     /// Another endpoint of the tenant was disabled.
     Disabled = 4,
-    /// Somebody tries the endpoint.
+    /// A test event, sent on request.
     Ping = 5,
     /// Users have read items.
     Read = 6,
-    /// An hour has come at which a user is told what is unread.
+    /// A digest of unread items is due for a user.
     Digest = 7,
 }
 
 impl Event {
-    /// Those that are about a notification.
+    /// The events that are about a notification.
     pub const OF_NOTIFICATIONS: [Self; 4] = [Self::Published, Self::Retracted, Self::Amended, Self::Expired];
 
-    /// Its bit among those that an endpoint wants.
+    /// Its bit in the set of events that an endpoint wants.
     pub fn bit(self) -> i64 {
         1 << (self as i64)
     }
 }
 
-/// Where it is.
+/// The progress of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum State {
-    /// Not tried yet.
+    /// Not attempted yet.
     Fresh = 0,
-    /// Tried, and to be tried again.
+    /// Failed, and to be retried.
     Retrying = 1,
     Delivered = 2,
-    /// Tried for the last time, unless somebody wants it again.
+    /// Failed for good, unless a client requests another attempt.
     Dead = 3,
 }
 
@@ -59,29 +59,29 @@ pub struct Model {
     pub id: i64,
     pub tenant_id: TenantId,
     pub lane_id: i64,
-    /// To whom, where it goes to a user; 0 where it does not.
+    /// The contact it goes to, or 0 if it does not go to a user.
     pub contact_id: i64,
     pub event: Event,
-    /// The number of the notification, of the endpoint that was disabled, or of the batch of what was read. Of a digest: the place in the
-    /// log up to which the user was told already.
+    /// The id of the notification, the disabled endpoint or the batch of read items. For a digest: the log position up
+    /// to which the user was informed already.
     pub subject_id: Option<i64>,
-    /// The place in the log by which it is there once; nothing where the log does not tell of it. Of a digest: up to where the user's inbox
-    /// was looked at.
+    /// Its log position, which makes it unique; NULL for events outside of the log. For a digest: the log position up
+    /// to which the user's inbox was examined.
     pub seq: Option<Seq>,
-    /// Milliseconds since 1970, as every instant here.
+    /// Milliseconds since 1970, as are all times here.
     pub happened_at: i64,
     pub state: State,
-    /// When it is, or was, to be tried.
+    /// When the next attempt is due, or when the last one was.
     pub due_at: i64,
     pub attempts: i64,
-    /// When it was tried first since it was to be sent; nothing before that.
+    /// When it was first attempted since it was last queued. NULL before that.
     pub first_tried_at: Option<i64>,
-    /// The status of the last attempt, where there was an answer: of HTTP or SMTP.
+    /// The HTTP or SMTP status of the last attempt, if there was a response.
     pub status: Option<i64>,
-    /// Why the last attempt failed; at most 500 bytes.
+    /// Why the last attempt failed, in at most 500 bytes.
     pub error: Option<String>,
     pub created_at: i64,
-    /// When it was delivered, or given up.
+    /// When it was delivered or given up.
     pub done_at: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! How what is sent under a message type leaves the inbox.
+//! How notifications of a message type are delivered outside of the inbox.
 
 use sea_orm::entity::prelude::*;
 
@@ -6,15 +6,15 @@ use crate::ids::{TenantId, TypeId};
 use crate::lane::Kind;
 use crate::statement::OfTenant;
 
-/// Of which items.
+/// Which items are delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Condition {
-    /// Those that are still unread, and not archived.
+    /// Items that are still unread and not archived.
     #[default]
     IfUnread = 0,
-    /// Those that are still in the inbox, read or not.
+    /// Items that are still in the inbox, read or not.
     Always = 1,
 }
 
@@ -27,21 +27,21 @@ pub struct Model {
     pub kind: Kind,
     pub tenant_id: TenantId,
     pub sends: Condition,
-    /// From publication on.
+    /// Counted from publication.
     pub delay_seconds: i64,
-    /// Of mail: what is unread goes into one letter, at an hour of the user's own.
+    /// Email: unread items are sent together in one digest, at a time that the user chooses.
     pub digest: bool,
-    /// Of WeChat: the id of the template there.
+    /// WeChat: the id of the template there.
     pub wechat_template: Option<String>,
-    /// Of WeChat: what fills its fields, as JSON: a list of `name` and `value`.
+    /// WeChat: the values of its fields, as a JSON list of `name` and `value`.
     pub wechat_fields: Option<String>,
-    /// Of WeChat: where a click leads; NULL where that is the item's own link.
+    /// WeChat: the link of a message. NULL uses the item's own link.
     pub wechat_link: Option<String>,
-    /// A template: what letters say instead of the title.
+    /// A template for the subject of emails, instead of the title.
     pub letter_subject: Option<String>,
-    /// Instead of the body.
+    /// A template for their text, instead of the body.
     pub letter_text: Option<String>,
-    /// Instead of the body, in HTML.
+    /// A template for their HTML, instead of the body.
     pub letter_html: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A user stopped listening to a channel while what was published to it was not counted yet. It is deleted once that is counted.
+//! A user stopped listening to a channel before its publications were counted. Deleted once they are.
 
 use sea_orm::entity::prelude::*;
 
@@ -10,13 +10,13 @@ use crate::statement::OfTenant;
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub channel_id: ChannelId,
-    /// May be erased by now.
+    /// May have been erased.
     #[sea_orm(primary_key, auto_increment = false)]
     pub user_id: UserId,
-    /// The user heard what was published after this,
+    /// The user received publications after this position,
     #[sea_orm(primary_key, auto_increment = false)]
     pub since_seq: Seq,
-    /// up to this.
+    /// up to this one.
     pub upto_seq: Seq,
     pub tenant_id: TenantId,
 }

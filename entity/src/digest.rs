@@ -1,4 +1,5 @@
-//! When a user is told by a lane what is unread, and what they were told of already. The row is made with the first item for it.
+//! The digest of a user at a destination: when the next one is due, and how far earlier ones went. Created with the
+//! first item for it.
 
 use sea_orm::entity::prelude::*;
 
@@ -13,9 +14,9 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub lane_id: i64,
     pub tenant_id: TenantId,
-    /// Milliseconds since 1970; NULL while nothing has come that they were not told of.
+    /// Milliseconds since 1970. NULL while there is nothing new to report.
     pub next_at: Option<i64>,
-    /// Up to this place in the log they were told what was unread.
+    /// The user has been informed of unread items up to this log position.
     pub upto_seq: Seq,
 }
 

@@ -1,4 +1,4 @@
-//! A publication that is to become deliveries to users when it is due, and how far through its audience that is.
+//! A publication that becomes deliveries to users when it is due, and how many users of its audience are done.
 
 use sea_orm::entity::prelude::*;
 
@@ -10,14 +10,14 @@ use crate::statement::OfTenant;
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub lane_id: i64,
-    /// The publication's place in the log.
+    /// The log position of the publication.
     #[sea_orm(primary_key, auto_increment = false)]
     pub seq: Seq,
     pub tenant_id: TenantId,
     pub notification_id: i64,
     /// Milliseconds since 1970.
     pub due_at: i64,
-    /// Users up to this one have their deliveries.
+    /// Users up to this id have their deliveries.
     pub after_user: UserId,
 }
 

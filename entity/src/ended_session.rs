@@ -1,14 +1,15 @@
-//! A session of the desk whose user has signed out: its cookie counts no more. The row stays until the session would have been over anyway.
+//! A session of the desk that its user has ended: the cookie is no longer valid. The row stays until the session would
+//! have expired.
 
 use sea_orm::entity::prelude::*;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "ended_session")]
 pub struct Model {
-    /// As the session's cookie has it.
+    /// The id in the session's cookie.
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
-    /// When the session would have been over, in milliseconds since 1970.
+    /// When the session would have expired, in milliseconds since 1970.
     pub expires_at: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Places that a log never had, since its numbers were raised after a failover or a restore.
+//! A range of log positions that was never assigned, because sequences were advanced after a failover or a restore.
 
 use sea_orm::entity::prelude::*;
 
@@ -10,9 +10,9 @@ use crate::statement::OfTenant;
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub tenant_id: TenantId,
-    /// The newest entry before it.
+    /// The newest entry before the gap.
     pub after_seq: Seq,
-    /// The next entry comes after this.
+    /// The last position of the gap.
     #[sea_orm(primary_key, auto_increment = false)]
     pub upto_seq: Seq,
     /// Milliseconds since 1970.

@@ -1,4 +1,4 @@
-//! A group listens to a target; resolved when a reminder is sent.
+//! A group listens to a target. Its members are resolved when a reminder is sent.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Ids as types, so that none is passed for another.
+//! Newtype ids, so that ids of different tables cannot be mixed up.
 
 use sea_orm::DeriveValueType;
 use serde::{Deserialize, Serialize};
@@ -31,12 +31,12 @@ id! {
     UserId,
     /// A message type.
     TypeId,
-    /// What happened to a target.
+    /// A kind of event on a target.
     ActionId,
-    /// What is published to and listened to.
+    /// A channel.
     ChannelId,
-    /// Something that reads itself while it is looked at.
+    /// A view: a chat, feed or page. A visit marks all of it as read.
     ViewId,
-    /// A place in a tenant's log: given at publication, consecutive in commit order, from 1.
+    /// A position in a tenant's log: assigned at publication, consecutive in commit order, starting at 1.
     Seq,
 }

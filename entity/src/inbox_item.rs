@@ -5,25 +5,25 @@ use sea_orm::entity::prelude::*;
 use crate::ids::{Seq, TypeId, UserId};
 use crate::statement::OfUser;
 
-/// Where an item is, and whether it was read.
+/// Whether an item is archived, and whether it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum State {
     /// Unread above the newest read mark of its type, and read below it.
     Fresh = 0,
-    /// Read by itself.
+    /// Read individually.
     Read = 1,
-    /// In the archive, and read.
+    /// Archived and read.
     ArchivedRead = 2,
-    /// Unread whatever the read mark says.
+    /// Unread regardless of read marks.
     KeptUnread = 3,
-    /// In the archive, and unread.
+    /// Archived and unread.
     ArchivedUnread = 4,
 }
 
 impl State {
-    /// Whether it is out of the inbox proper.
+    /// Whether the item is in the archive.
     pub fn is_archived(self) -> bool {
         matches!(self, Self::ArchivedRead | Self::ArchivedUnread)
     }
@@ -34,12 +34,12 @@ impl State {
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub user_id: UserId,
-    /// The notification's.
+    /// The seq of the notification.
     #[sea_orm(primary_key, auto_increment = false)]
     pub seq: Seq,
     pub type_id: TypeId,
     pub state: State,
-    /// When it was marked by itself; below a read mark, the mark's instant counts.
+    /// When it was read individually. Below a read mark, the mark's time counts instead.
     pub read_at: Option<i64>,
     /// Milliseconds since 1970.
     pub archived_at: Option<i64>,

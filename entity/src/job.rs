@@ -1,18 +1,18 @@
-//! Work of several transactions that was begun and is not done yet. Whoever locks the row does the next part of it.
+//! Unfinished work that takes several transactions. A node locks the row to do the next part.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
 use crate::statement::OfTenant;
 
-/// What is to be done.
+/// The kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Kind {
-    /// A user is erased.
+    /// Erase a user.
     Erase = 0,
-    /// A channel is taken away that nothing is published to any more.
+    /// Remove a channel that nothing is published to any more.
     Close = 1,
 }
 
@@ -25,11 +25,11 @@ pub struct Model {
     pub kind: Kind,
     /// The user's or the channel's id.
     pub subject_id: i64,
-    /// What the tenant calls it, where the same request again is to find it.
+    /// The tenant's name for the subject. A repeated request finds the job by it.
     pub name: Option<String>,
-    /// How far it has come; see who does it.
+    /// The progress; its meaning depends on the kind.
     pub place: i64,
-    /// Not before this instant, in milliseconds since 1970.
+    /// The earliest time for the next part, in milliseconds since 1970.
     pub due_at: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,

@@ -1,27 +1,28 @@
-//! Where something goes out of a tenant: a reader of its log with a place of its own, and the health of what is at the other end.
+//! A destination: where a tenant's notifications leave the server. It reads the tenant's log with a cursor of its own;
+//! its row also records the health of the receiver.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{Seq, TenantId};
 use crate::statement::OfTenant;
 
-/// What is at the other end.
+/// The kind of receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Kind {
-    /// Somebody's server, which hears of events.
+    /// A server that receives events.
     Webhook = 0,
-    /// A relay, which takes mail to users.
+    /// A mail relay.
     Email = 1,
-    /// An official account of WeChat, whose messages go to those who follow it.
+    /// An official account of WeChat, which sends messages to its followers.
     WeChat = 2,
     /// The push services of users' browsers.
     WebPush = 3,
 }
 
 impl Kind {
-    /// As metrics and logs call it.
+    /// The name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Webhook => "webhook",
@@ -32,20 +33,20 @@ impl Kind {
     }
 }
 
-/// Whether anything is sent to it.
+/// Whether anything is sent to the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum State {
     Active = 0,
-    /// By somebody.
+    /// A client has paused it.
     Paused = 1,
-    /// By itself, since it has failed for too long or does not want to hear more.
+    /// The server has disabled it, because it failed for too long or refused further messages.
     Disabled = 2,
 }
 
 impl State {
-    /// As metrics call it.
+    /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -64,58 +65,58 @@ pub struct Model {
     pub kind: Kind,
     /// Without user name and password.
     pub url: String,
-    /// A bit for each event that it wants: 1 << the event's number.
+    /// Bit set of the events that it receives: 1 << the event's number.
     pub events: i64,
-    /// Whether what a webhook is sent has texts in it.
+    /// Webhooks: whether the payload contains texts.
     pub is_full: bool,
-    /// Of mail: the address that it comes from, with its name. Of WeChat: the app id of the account. Of Web Push: where its services reach
-    /// the tenant.
+    /// Email: the sender address, with its name. WeChat: the app id of the account. Web Push: the contact of the tenant
+    /// for push services.
     pub sender: Option<String>,
-    /// Of mail: where answers go, where that is another address.
+    /// Email: the Reply-To address, if different.
     pub reply_to: Option<String>,
-    /// Of all but webhooks: the URL that links belong to which are paths.
+    /// All but webhooks: the base URL for links that are paths.
     pub link_base: Option<String>,
-    /// Sealed: what a webhook is signed with, how to sign in at a relay, the app secret of an account of WeChat, or the private key of Web
-    /// Push.
+    /// Encrypted. Webhooks: the signing secret. Email: the relay's credentials. WeChat: the account's app secret. Web
+    /// Push: the private key.
     pub secret: String,
-    /// Sealed; of a webhook, signs, too, until `previous_until`.
+    /// Encrypted. Webhooks: the previous secret, which signs as well until `previous_until`.
     pub previous_secret: Option<String>,
-    /// Milliseconds since 1970, as every instant here.
+    /// Milliseconds since 1970, as are all times here.
     pub previous_until: Option<i64>,
-    /// Code of the type by which its alarm is told.
+    /// Code of the message type for its alarms.
     pub alarm_type: Option<String>,
     pub alarm_group: Option<String>,
     pub state: State,
-    /// Up to here the log's entries are deliveries, or not wanted.
+    /// Entries of the log up to here have become deliveries or were not wanted.
     pub cursor_seq: Seq,
-    /// When its next delivery is due, as far as there is one; while a node is at it, the end of its lease.
+    /// When the next delivery is due, if there is one; while a node works on it, the end of its lease.
     pub due_at: Option<i64>,
-    /// Until then a node is at it.
+    /// The end of the current lease.
     pub lease_until: i64,
-    /// Counts who took it: whoever has an older number may change nothing.
+    /// Incremented by each lease. A node with an older number must not write.
     pub lease_no: i64,
-    /// Attempts in a row that failed; from the fifth on, those by which it was tried anew.
+    /// Consecutive failures. From the fifth on, only failed probes count.
     pub failures: i64,
-    /// Until then nothing is tried.
+    /// No attempts are made before this time.
     pub open_until: i64,
-    /// Since when nothing but failures has been.
+    /// Start of the current failure streak.
     pub failing_since: Option<i64>,
     /// When its last attempt ended.
     pub attempted_at: Option<i64>,
-    /// The status of that attempt, where there was an answer: of HTTP or SMTP.
+    /// The HTTP or SMTP status of the last attempt, if there was a response.
     pub last_status: Option<i64>,
-    /// Of the last attempt that failed.
+    /// The error of the last failed attempt.
     pub last_error: Option<String>,
-    /// Since when `pings` are counted.
+    /// Start of the interval of the `pings` counter.
     pub pings_since: i64,
     pub pings: i64,
-    /// Sealed; of WeChat: by what its owner, whoever that is by then, is let in.
+    /// Encrypted. WeChat: the access token of the account.
     pub token: Option<String>,
-    /// Until then it is used, which is some minutes before it ends.
+    /// When to stop using the token, some minutes before it expires.
     pub token_until: Option<i64>,
     pub created_at: i64,
     pub updated_at: i64,
-    /// Of Web Push: what browsers know the tenant by, in base64url.
+    /// Web Push: the public key that browsers know the tenant by, in base64url.
     pub public_key: Option<String>,
 }
 

@@ -1,7 +1,8 @@
-//! The tables of Tidings, one file a table: what a row is, and nothing that happens to it.
+//! The tables of Tidings, one file per table: the columns, but no logic.
 //!
-//! What an ordinary statement is (read, list, insert, change, delete, count, lock) is a call of an entity where it is used;
-//! `statement` has what SeaORM lacks for that. Instants are milliseconds since 1970 in an `i64`, the one form that the three databases keep alike.
+//! Ordinary statements (read, list, insert, change, delete, count, lock) are entity calls where they are used;
+//! `statement` adds what SeaORM lacks. Times are milliseconds since 1970 in an `i64`, the only representation that all
+//! three databases store alike.
 
 pub mod ids;
 pub mod prelude;

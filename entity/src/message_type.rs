@@ -5,15 +5,15 @@ use sea_orm::entity::prelude::*;
 use crate::ids::{TenantId, TypeId};
 use crate::statement::OfTenant;
 
-/// How what is in an inbox becomes read.
+/// How items become read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum ReadPolicy {
-    /// By marks.
+    /// When they are marked.
     #[default]
     Manual = 0,
-    /// By being looked at.
+    /// When they are viewed.
     Auto = 1,
 }
 
@@ -28,20 +28,20 @@ pub struct Model {
     /// Free label under which a UI groups types.
     pub group_label: Option<String>,
     pub read_policy: ReadPolicy,
-    /// Users cannot switch it off.
+    /// Whether users cannot disable it.
     pub mandatory: bool,
-    /// Users may send messages of it, where the server lets users of the tenant send at all.
+    /// Users may send messages of this type, if the server allows users of the tenant to send at all.
     pub users_may_send: bool,
     pub ttl_seconds: Option<i64>,
-    /// Order in overviews, ascending; ties by code.
+    /// Sort order in overviews, ascending; ties by code.
     pub position: i32,
-    /// MiniJinja; null where the type has no template.
+    /// MiniJinja. NULL if the type has no template.
     pub template_title: Option<String>,
     pub template_body: Option<String>,
     pub template_link: Option<String>,
-    /// A name of an icon, or an https URL.
+    /// The name of an icon, or an https URL.
     pub icon: Option<String>,
-    /// JSON for user interfaces, untouched.
+    /// JSON for user interfaces, which the server does not interpret.
     pub ui: Option<String>,
 }
 

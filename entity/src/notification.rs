@@ -1,25 +1,25 @@
-//! What was sent, once, however many users it reaches.
+//! A notification, stored once however many users it reaches.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{ActionId, Seq, TenantId, TypeId, UserId};
 use crate::statement::OfTenant;
 
-/// What a notification is.
+/// The kind of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Kind {
     /// Sent by an operator to an audience.
     Announcement = 0,
-    /// Raised by something that happened to a target.
+    /// Raised by an event on a target.
     Reminder = 1,
     /// Addressed to one user.
     Message = 2,
 }
 
 impl Kind {
-    /// As metrics call it.
+    /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Announcement => "announcement",
@@ -34,55 +34,55 @@ impl Kind {
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub tenant_id: TenantId,
-    /// Counted a tenant.
+    /// Unique within the tenant.
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: i64,
-    /// Its place in the tenant's log, given at publication.
+    /// Its position in the tenant's log, assigned at publication.
     pub seq: Option<Seq>,
     pub kind: Kind,
     pub type_id: TypeId,
-    /// May be missing where the type has a template.
+    /// May be missing if the type has a template.
     pub title: Option<String>,
     pub body: Option<String>,
     pub link: Option<String>,
     /// JSON for the template.
     pub params: Option<String>,
-    /// JSON for the client, untouched.
+    /// JSON for the client, which the server does not interpret.
     pub data: Option<String>,
     pub sender_id: Option<UserId>,
-    /// Of a message.
+    /// Set for messages.
     pub receiver_id: Option<UserId>,
     pub target_type: Option<String>,
     pub target_id: Option<String>,
     pub action_id: Option<ActionId>,
     /// JSON: `{"everyone":true}`, `{"groups":["…"]}` or `{"users":3}`.
     pub audience: String,
-    /// Milliseconds since 1970, as every instant here.
+    /// Milliseconds since 1970, as are all times here.
     pub created_at: i64,
-    /// Nothing where it was not scheduled.
+    /// NULL if it was not scheduled.
     pub publish_at: Option<i64>,
-    /// Nothing while it is scheduled, and where it was retracted before its time.
+    /// NULL while it is scheduled, and if it was retracted before its time.
     pub published_at: Option<i64>,
     pub expires_at: Option<i64>,
-    /// When its text was last amended.
+    /// When its text was last changed.
     pub updated_at: Option<i64>,
     pub retracted_at: Option<i64>,
-    /// Users addressed at the time of publication; nothing until they were counted.
+    /// Users addressed at the time of publication. NULL until they have been counted.
     pub audience_size: Option<i64>,
-    /// Counted up to a minute ago.
+    /// Up to a minute old.
     pub delivered_count: i64,
-    /// Counted up to a minute ago.
+    /// Up to a minute old.
     pub read_count: i64,
-    /// As its owner says it; a user's as a digest behind U+001F.
+    /// As the backend provided it. For a user's key: U+001F and a digest of user id and key.
     pub idempotency_key: Option<String>,
-    /// Of the content, so that a key used again for something else is noticed.
+    /// A hash of the content, to detect a key reused for different content.
     pub fingerprint: i64,
-    /// The code of the rule that has raised it.
+    /// The code of the rule that raised it.
     pub rule: Option<String>,
     /// JSON: the key of the row that it was raised for.
     pub row_key: Option<String>,
-    /// The service or operator who has sent it: role, class of address and name. Nothing where a user or the server itself has, or a
-    /// node from before this was kept.
+    /// The service or operator that sent it: role, network class and name. NULL if a user or the server itself sent it,
+    /// or a node from before this column existed.
     pub sent_by: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What users have switched on or off themselves.
+//! Preferences that users have set themselves.
 
 use sea_orm::Iterable;
 use sea_orm::entity::prelude::*;
@@ -7,25 +7,25 @@ use crate::ids::UserId;
 use crate::lane;
 use crate::statement::OfUser;
 
-/// What is switched on or off.
+/// The scope of a preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum Scope {
     /// Reminders of an action.
     Action = 0,
-    /// All of a message type.
+    /// All notifications of a message type.
     Type = 1,
-    /// Letters about a message type. Scopes of channels are 16 and the number of the kind of lane.
+    /// Emails about a message type. The scope of a channel is 16 plus the number of its destination kind.
     Mail = 17,
-    /// Messages by WeChat about a message type.
+    /// WeChat messages about a message type.
     WeChat = 18,
-    /// Messages to browsers about a message type.
+    /// Web Push messages about a message type.
     WebPush = 19,
 }
 
 impl Scope {
-    /// The scope of a message type's switch for a channel; nothing where no lane of this kind leads to users.
+    /// The scope of a message type's preference for a channel. `None` if destinations of this kind do not reach users.
     pub fn of_channel(kind: lane::Kind) -> Option<Self> {
         match kind {
             lane::Kind::Webhook => None,
@@ -35,12 +35,12 @@ impl Scope {
         }
     }
 
-    /// The kind of lane whose channel it is about, where it is about one.
+    /// The destination kind of a channel's scope. `None` for other scopes.
     pub fn channel(self) -> Option<lane::Kind> {
         lane::Kind::iter().find(|kind| Self::of_channel(*kind) == Some(self))
     }
 
-    /// Those whose subject is a message type.
+    /// The scopes with a message type as the subject.
     pub fn of_types() -> impl Iterator<Item = Self> {
         Self::iter().filter(|scope| *scope != Self::Action)
     }

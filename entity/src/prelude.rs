@@ -1,4 +1,4 @@
-//! The traits that statements over entities are written with.
+//! Traits for writing statements over entities.
 
 pub use sea_orm::sea_query::Expr;
 pub use sea_orm::{

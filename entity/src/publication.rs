@@ -1,4 +1,4 @@
-//! Notification × channel: the log that users pull from.
+//! Notification × channel: the log from which inboxes are synced.
 
 use sea_orm::entity::prelude::*;
 
@@ -10,13 +10,13 @@ use crate::statement::OfTenant;
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub channel_id: ChannelId,
-    /// Which is also the notification's, so that its id need not stand here.
+    /// The same as the notification's, so that its id need not be stored here.
     #[sea_orm(primary_key, auto_increment = false)]
     pub seq: Seq,
     pub tenant_id: TenantId,
     pub type_id: TypeId,
     pub action_id: Option<ActionId>,
-    /// Who did what a reminder is about; they are left out.
+    /// The actor of a reminder, who does not receive it.
     pub actor_id: Option<UserId>,
     /// Milliseconds since 1970.
     pub expires_at: Option<i64>,

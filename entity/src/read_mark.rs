@@ -1,4 +1,5 @@
-//! Everything of a type up to a seq was read at once. The newest mark decides what is unread; the earliest that covers an item says when it was read.
+//! All items of a type up to a seq were read at once. The newest mark decides what is unread; the oldest one that
+//! covers an item determines when it was read.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Why somebody subscribes, and to which actions that subscribes them.
+//! A reason for subscribing, and the actions that it covers.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A user whom a scheduled announcement names.
+//! A named recipient of a scheduled announcement.
 
 use sea_orm::entity::prelude::*;
 

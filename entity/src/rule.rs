@@ -1,19 +1,19 @@
-//! A rule: rows of somebody's table that ought not to be there, and what is said about each.
+//! A rule: a query for rows that should not exist, and the notification to send for each.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
 use crate::statement::OfTenant;
 
-/// Whether it runs.
+/// Whether the rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum State {
     Active = 0,
-    /// By somebody.
+    /// A client has paused it.
     Paused = 1,
-    /// By itself, since a run found more that was new than it may raise.
+    /// The server has stopped it, because a run found more new rows than it may raise.
     Flooded = 2,
 }
 
@@ -24,30 +24,30 @@ pub struct Model {
     pub id: i64,
     pub tenant_id: TenantId,
     pub code: String,
-    /// JSON: all that its tenant says of it.
+    /// JSON: the definition that the tenant saved.
     pub definition: String,
-    /// Name of the server's source that it scans; nothing where others report its rows.
+    /// The name of the server's source that it scans. NULL if its rows are reported through the API.
     pub source: Option<String>,
     pub state: State,
-    /// When it is scanned next, in milliseconds since 1970, as every instant here. Nothing where others report its rows.
+    /// When the next scan is due, in milliseconds since 1970, as are all times here. NULL if its rows are reported.
     pub due_at: Option<i64>,
-    /// Counts its runs, and its changes: whoever has an older number may change nothing.
+    /// Incremented by each run and each change. A run with an older number must not write.
     pub run_no: i64,
-    /// Until then a run is under way.
+    /// The end of the lease of the current run.
     pub lease_until: i64,
-    /// When its last complete run began.
+    /// When the last complete run began.
     pub complete_at: Option<i64>,
     /// Counts complete runs.
     pub complete_no: i64,
-    /// The next complete run remembers what is there, and raises nothing.
+    /// The next complete run records the existing rows and raises nothing.
     pub is_baseline_due: bool,
-    /// Runs in a row that failed.
+    /// Consecutive failed runs.
     pub failures: i64,
-    /// The report of several chunks that is under way, as its sender calls it.
+    /// The sender's id of the chunked report in progress.
     pub report: Option<String>,
-    /// The number that rows of that report carry.
+    /// The number stored with rows of that report.
     pub report_no: i64,
-    /// Which chunk of it comes next.
+    /// The next expected chunk.
     pub report_chunk: i64,
     pub created_at: i64,
     pub updated_at: i64,

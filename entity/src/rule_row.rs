@@ -1,4 +1,4 @@
-//! A row that a rule has found and that has not gone since: hashes of it, and what was raised.
+//! A row that a rule has found and not resolved yet: hashes of it, and the notification raised for it.
 
 use sea_orm::entity::prelude::*;
 
@@ -10,15 +10,15 @@ pub struct Model {
     /// 128 bits of a SHA-256 of its key, as text.
     #[sea_orm(primary_key, auto_increment = false)]
     pub key_hash: String,
-    /// 64 bits of a SHA-256 of all of it.
+    /// 64 bits of a SHA-256 of the whole row.
     pub content_hash: i64,
-    /// What was raised; nothing for what was there at the first run.
+    /// The raised notification. NULL for rows of the first run.
     pub notification_id: Option<i64>,
-    /// When it was found, or raised again, in milliseconds since 1970.
+    /// When it was found or raised again, in milliseconds since 1970.
     pub raised_at: i64,
-    /// The number of the complete run in which it was first missing; nothing while it is there.
+    /// The number of the first complete run without it. NULL while it exists.
     pub missing_from: Option<i64>,
-    /// The number of the report of several chunks that had it last.
+    /// The number of the last chunked report that contained it.
     pub report_no: i64,
 }
 

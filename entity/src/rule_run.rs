@@ -1,8 +1,8 @@
-//! What came of a run of a rule; the last 50 are kept.
+//! The result of a run of a rule. The last 50 are kept.
 
 use sea_orm::entity::prelude::*;
 
-/// How it ended.
+/// How the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
@@ -10,16 +10,16 @@ pub enum Outcome {
     Complete = 0,
     Failed = 1,
     TimedOut = 2,
-    /// There were more rows than may be.
+    /// There were more rows than allowed.
     Truncated = 3,
-    /// More was new than may be raised.
+    /// More rows were new than may be raised.
     Flooded = 4,
-    /// Only some rows were reported, of which none can have gone.
+    /// Only some rows were reported, so none can have disappeared.
     Partial = 5,
 }
 
 impl Outcome {
-    /// As metrics call it.
+    /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -49,7 +49,7 @@ pub struct Model {
     pub resolved: i64,
     pub outcome: Outcome,
     pub error: Option<String>,
-    /// What its sender calls a report, so that it counts once, and which chunk of it this was.
+    /// The sender's id of a report, which makes it idempotent, and the number of this chunk.
     pub report: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A notification that waits for its time. Whoever deletes the row publishes it, in the same transaction.
+//! A notification scheduled for later. The transaction that deletes the row also publishes the notification.
 
 use sea_orm::entity::prelude::*;
 

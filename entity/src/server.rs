@@ -1,11 +1,11 @@
-//! What the nodes over one database have in common.
+//! Values shared by all nodes of a database.
 
 use sea_orm::entity::prelude::*;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "server")]
 pub struct Model {
-    /// `name`: by which the nodes know each other on a shared Redis.
+    /// For example `name`, by which the nodes recognize each other on a shared Redis.
     #[sea_orm(primary_key, auto_increment = false)]
     pub name: String,
     pub value: String,

@@ -1,4 +1,4 @@
-//! What statements over the tables are written with, besides SeaORM's own words.
+//! Additions to SeaORM's query builder.
 
 mod columns;
 mod count;

@@ -1,4 +1,4 @@
-//! A user listens to a channel: by subscribing, following, or being in a group.
+//! A user listens to a channel: as a subscriber, a follower, or a member of a group.
 
 use sea_orm::entity::prelude::*;
 
@@ -12,7 +12,7 @@ pub struct Model {
     pub user_id: UserId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub channel_id: ChannelId,
-    /// The user hears what was published after this.
+    /// The user receives publications after this position.
     pub since_seq: Seq,
     /// Milliseconds since 1970.
     pub created_at: i64,

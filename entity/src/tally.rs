@@ -1,4 +1,4 @@
-//! What is to be added to the counts of a notification.
+//! A pending change of a notification's counters.
 
 use sea_orm::entity::prelude::*;
 
@@ -13,11 +13,11 @@ pub struct Model {
     pub tenant_id: TenantId,
     pub seq: Seq,
     pub delivered: i64,
-    /// Negative where it was marked unread.
+    /// Negative if items were marked unread.
     pub was_read: i64,
-    /// Who has read it, where webhooks may be told; 0 where they are not.
+    /// The reader, if webhooks may be sent; 0 if not.
     pub reader_id: UserId,
-    /// When; milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub happened_at: i64,
 }
 

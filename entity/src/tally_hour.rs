@@ -1,4 +1,4 @@
-//! What the counts of a notification grew by within an hour.
+//! The change of a notification's counters within an hour.
 
 use sea_orm::entity::prelude::*;
 
@@ -16,7 +16,7 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub hour: i64,
     pub delivered: i64,
-    /// Negative where more was marked unread than read.
+    /// Negative if more items were marked unread than read.
     pub was_read: i64,
 }
 

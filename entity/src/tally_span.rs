@@ -1,4 +1,4 @@
-//! A part of an inbox that arrived, or was read at once, and is still to be counted item by item.
+//! A range of an inbox that arrived, or was read at once, and has not been counted item by item yet.
 
 use sea_orm::entity::prelude::*;
 
@@ -10,10 +10,10 @@ use crate::statement::OfUser;
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub user_id: UserId,
-    /// Whether it was read; it arrived otherwise.
+    /// Whether the range was read; otherwise it arrived.
     #[sea_orm(primary_key, auto_increment = false)]
     pub is_read: bool,
-    /// What was read; 0 for what arrived.
+    /// The type that was read; 0 for arrivals.
     #[sea_orm(primary_key, auto_increment = false)]
     pub type_id: TypeId,
     #[sea_orm(primary_key, auto_increment = false)]

@@ -1,19 +1,19 @@
-//! A kind of targets, as the tenant's catalogue has it.
+//! A kind of target in the tenant's catalogue.
 
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
 use crate::statement::OfTenant;
 
-/// Who may subscribe users to something, or let them follow others.
+/// Who may create subscriptions or follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
 pub enum SubscriptionPolicy {
-    /// The partner's backend alone.
+    /// Only the backend.
     #[default]
     BackendOnly = 0,
-    /// Users, too.
+    /// Users as well.
     Open = 1,
 }
 

@@ -1,4 +1,4 @@
-//! A recipient, known by the partner's own id. The table is `users`, for `user` is reserved in PostgreSQL.
+//! A recipient, identified by the backend's own id. The table is `users`, because `user` is reserved in PostgreSQL.
 
 use sea_orm::entity::prelude::*;
 
@@ -11,33 +11,33 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: UserId,
     pub tenant_id: TenantId,
-    /// The partner's id of the user.
+    /// The backend's id of the user.
     pub external_id: String,
     pub name: Option<String>,
-    /// The beginning of the name, without regard to case: what users are found by.
+    /// The beginning of the name in folded case, for searches.
     pub folded_name: Option<String>,
     pub avatar_url: Option<String>,
     /// BCP 47.
     pub locale: Option<String>,
-    /// Of IANA's list.
+    /// An IANA time zone.
     pub time_zone: Option<String>,
-    /// Nothing goes out to them from then on, in minutes since midnight.
+    /// Start of the quiet hours, in minutes since midnight. Nothing is sent to outside addresses then.
     pub quiet_from: Option<i64>,
-    /// Until then.
+    /// End of the quiet hours.
     pub quiet_to: Option<i64>,
-    /// When they are told what is unread, in minutes since midnight.
+    /// When digests are sent, in minutes since midnight.
     pub digest_at: Option<i64>,
-    /// The one day of the week on which they are, from 0 for Monday to 6; NULL where it is each.
+    /// The weekday of digests, from 0 for Monday to 6. NULL for every day.
     pub digest_weekday: Option<i64>,
-    /// How far into the log the inbox has been synced.
+    /// The log position up to which the inbox has been synced.
     pub cursor_seq: Seq,
-    /// Where the log stood when the whole inbox was last looked at.
+    /// The end of the log when the user last looked at the whole inbox.
     pub seen_seq: Seq,
-    /// How many channels they listen to, so that `behind?` can choose the cheaper way.
+    /// The number of channels that the user listens to. The freshness check uses it to choose the cheaper query.
     pub subscription_count: i64,
-    /// Raised by whatever changes what the inbox shows, but for what arrives in it.
+    /// Increases with every change of the visible inbox except new items.
     pub version: i64,
-    /// Raised by whatever changes the profile.
+    /// Increases with every change of the profile.
     pub profile_version: i64,
     /// Milliseconds since 1970.
     pub created_at: i64,

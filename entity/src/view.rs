@@ -1,4 +1,4 @@
-//! Something that reads itself while it is looked at: a chat, a feed, a news page.
+//! A view: a chat, feed or news page. A visit marks all of it as read.
 
 use sea_orm::entity::prelude::*;
 
@@ -11,17 +11,17 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: ViewId,
     pub tenant_id: TenantId,
-    /// What kind of view it is.
+    /// The kind of view.
     pub code: String,
-    /// The partner's id of it, among those of its code.
+    /// The backend's id of the view, unique within its kind.
     pub external_id: String,
-    /// How many activities it has had.
+    /// The number of activities so far.
     pub position: i64,
-    /// Milliseconds since 1970; null while nothing has happened.
+    /// Milliseconds since 1970. NULL before the first activity.
     pub last_activity_at: Option<i64>,
-    /// The JSON that the latest activity carried.
+    /// The JSON of the latest activity.
     pub latest: Option<String>,
-    /// When somebody last did, looked or joined, up to a day late, so that looking seldom writes here. The sweep goes by it.
+    /// The time of the last activity, visit or join, for the sweep. Up to a day late, so that visits rarely write here.
     pub touched_at: i64,
 }
 

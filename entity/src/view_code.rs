@@ -1,4 +1,4 @@
-//! A kind of views, as the tenant's catalogue has it.
+//! A kind of view in the tenant's catalogue.
 
 use sea_orm::entity::prelude::*;
 
@@ -12,7 +12,7 @@ pub struct Model {
     pub tenant_id: TenantId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub code: String,
-    /// Users may join and leave by themselves.
+    /// Whether users may join and leave without the backend.
     pub is_open: bool,
 }
 

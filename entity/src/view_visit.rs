@@ -1,4 +1,4 @@
-//! A user is in a view, and has seen it up to a position.
+//! A user's membership in a view, and the last position that the user has seen.
 
 use sea_orm::entity::prelude::*;
 
@@ -12,9 +12,9 @@ pub struct Model {
     pub user_id: UserId,
     #[sea_orm(primary_key, auto_increment = false)]
     pub view_id: ViewId,
-    /// The view's when they last looked, or joined. What is above it is unread.
+    /// The position of the view at the last visit, or at the join. Anything above it is unread.
     pub position: i64,
-    /// Milliseconds since 1970; null where they have never looked.
+    /// Milliseconds since 1970. NULL before the first visit.
     pub visited_at: Option<i64>,
     /// Milliseconds since 1970.
     pub joined_at: i64,

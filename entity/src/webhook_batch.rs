@@ -1,4 +1,4 @@
-//! Items that users have read, told webhook endpoints together.
+//! Read items that are reported to webhook endpoints together.
 
 use sea_orm::entity::prelude::*;
 
@@ -11,7 +11,7 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: i64,
     pub tenant_id: TenantId,
-    /// JSON: for each the number of the user, the place of the notification in the log, and when it was read.
+    /// JSON: for each item the user's id, the notification's log position, and the time it was read.
     pub items: String,
     /// Milliseconds since 1970.
     pub created_at: i64,

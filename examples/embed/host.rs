@@ -1,4 +1,4 @@
-//! The application.
+//! The host application.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use tidings::http::Server;
 pub struct Host {
     app: Arc<App>,
     tidings: Server,
-    /// Who is signed in, by their cookies.
+    /// Session cookie → signed-in user.
     sessions: Arc<Mutex<HashMap<String, String>>>,
 }
 
@@ -42,7 +42,7 @@ impl Host {
             .route("/inbox", post(inbox))
             .route("/inbox/live", get(live))
             .with_state(self.clone())
-            // The console and the API for services, whose callers have tokens.
+            // The console and the API for services; their callers have tokens.
             .merge(self.tidings.routes())
     }
 
@@ -51,7 +51,7 @@ impl Host {
     }
 }
 
-/// Whoever has signed in, as Tidings is to see them.
+/// The signed-in user as a Tidings viewer.
 struct SignedIn(Viewer);
 
 impl FromRequestParts<Host> for SignedIn {

@@ -1,7 +1,7 @@
-//! An application with pages, users and sessions of its own, in which Tidings is mounted by `async_graphql_axum`: its users'
-//! inboxes at `/inbox`, for whoever has signed in there, and the operators' console.
+//! An application with its own pages, users and sessions that embeds Tidings with `async_graphql_axum`: the inboxes of
+//! its signed-in users at `/inbox`, and the operators' console.
 //!
-//! `cargo run --example embed`, then open the address that it prints.
+//! Run `cargo run --example embed`, then open the address that it prints.
 #![expect(clippy::print_stdout, reason = "it says where to look")]
 
 mod host;
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 use host::Host;
 
-/// Tokens are for the console only: the application's own users have sessions.
+/// Tokens are only for the console; the application's own users have sessions.
 const SECRET: &str = "only-for-this-example-0123456789abcdef";
 
 #[tokio::main]
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let database = format!("sqlite://{}?mode=rwc", folder.path().join("embed.db").display());
     let app = App::start(Config::over(&database, SECRET), Clock::System).await?;
     demo::fill(&app).await?;
-    // What is scheduled, expires and is counted: in the background, for as long as this is kept.
+    // The background tasks (schedules, expiry, counters) run until this is dropped.
     let live = Arc::default();
     let _worker = worker::start(&app, &live).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;

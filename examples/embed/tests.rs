@@ -1,4 +1,4 @@
-//! The application as its users have it: over HTTP, with a cookie.
+//! Tests over HTTP with a cookie, as users of the application.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ async fn whoever_is_signed_in_has_an_inbox() {
     let cookie = sign_in(address, "somebody-else").await;
     let (_, answer) = ask(&inbox, ("cookie", &cookie), query).await;
     assert_eq!(answer["data"]["viewer"]["user"]["id"], "somebody-else");
-    // What the guard refuses from anybody, it refuses here.
+    // The guard rejects the same as on the server's own endpoint.
     let (_, answer) = ask(&inbox, ("cookie", &cookie), json!({ "query": "{".repeat(60) })).await;
     assert_eq!(answer["errors"][0]["extensions"]["limit"], "nesting");
     let send = json!({ "query": "mutation { retractSentNotification(id: \"x\") { id } }" });

@@ -1,4 +1,4 @@
-//! The file that is replayed.
+//! The file to replay.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,10 +10,10 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// Somebody did something to a target.
+/// An action of a user on a target.
 #[derive(Deserialize)]
 pub struct Activity {
-    /// Where it stands in the file, from 1. The idempotency key is made of it, so it must not depend on options.
+    /// Line number from 1. The idempotency key is made of it, so it must not depend on options.
     #[serde(skip)]
     pub line: usize,
     pub at: DateTime<Utc>,
@@ -22,7 +22,7 @@ pub struct Activity {
     pub topic: Topic,
 }
 
-/// What one subscribes to: an action on a target.
+/// A topic to subscribe to: an action on a target.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
 pub struct Topic {
     pub action: String,
@@ -32,7 +32,7 @@ pub struct Topic {
     pub target_id: String,
 }
 
-/// Reads the whole file, in order of time; lines of the same instant stay in the file's order.
+/// Reads the whole file, sorted by time; lines of the same instant keep their order.
 pub fn read(path: &Path) -> Result<Vec<Activity>> {
     let file = File::open(path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
     parse(BufReader::new(MultiGzDecoder::new(file)))

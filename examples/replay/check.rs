@@ -11,13 +11,13 @@ use crate::expected::Expected;
 use crate::inbox::{self, Listed, Seen};
 use crate::{Result, per_second};
 
-/// Users whose overviews are asked for at once.
+/// Users per request for overviews.
 const OVERVIEW_BATCH: usize = 50;
 
-/// Inboxes between two lines of progress.
+/// Inboxes between two progress messages.
 const PROGRESS_STEP: usize = 100;
 
-/// Checks all overviews, and the lists of all users or of `sample` of them; returns what disagrees.
+/// Checks all overviews, and the lists of all users or of `sample` of them; returns the differences.
 pub async fn run(
     client: &Client,
     expected: &Expected<'_>,
@@ -31,7 +31,7 @@ pub async fn run(
     let mut disagreements: Vec<String> =
         users.iter().flat_map(|user| compare_overview(user, &seen[*user], expected)).collect();
 
-    // Taken evenly from the largest inbox to the smallest, as both have faults of their own.
+    // Evenly from the largest inbox to the smallest, because both kinds have bugs of their own.
     let sample = sample.unwrap_or(users.len());
     let sampled: Vec<&str> = match users.len().checked_div(sample) {
         Some(step) => users.iter().copied().step_by(step.max(1)).take(sample).collect(),

@@ -1,4 +1,4 @@
-//! GraphQL over HTTP, as little of it as the replay needs.
+//! A minimal client of GraphQL over HTTP.
 
 use std::error::Error;
 use std::fmt;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// Requests are repeated as they are when the connection fails or the server has no time: all that the replay does is
-/// idempotent, and inboxes that are opened for the first time have come further with each try.
+/// Attempts per request. Everything that the replay does is idempotent, and each attempt gets further with inboxes that
+/// are opened for the first time.
 const TRIES: u32 = 6;
 
-/// Time for a server that restarts; doubled with every further try.
+/// Pause for a server that restarts; it doubles with each further attempt.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Characters of an answer that is not GraphQL shown in the error.
+/// Maximum characters shown of a response that is not GraphQL.
 const SHOWN_BODY: usize = 300;
 
 pub struct Client {
@@ -65,7 +65,7 @@ impl Client {
         Self { http: reqwest::Client::new(), url: url.to_owned(), token: token.to_owned() }
     }
 
-    /// Runs one operation; a GraphQL error anywhere in the answer is an error of the whole call.
+    /// Runs an operation; any GraphQL error fails the whole call.
     pub async fn call<T: DeserializeOwned>(&self, query: &str, variables: impl Serialize) -> Result<T> {
         let request = serde_json::to_vec(&Request { query, variables })?;
         let mut pause = PAUSE;
@@ -83,7 +83,7 @@ impl Client {
         read(&answer.map_err(given_up)?)
     }
 
-    /// The body whatever the status: GraphQL over HTTP describes errors in the body of a 4xx too.
+    /// Returns the body with any status: GraphQL over HTTP describes errors in the body of a 4xx response, too.
     async fn post(&self, request: Vec<u8>) -> reqwest::Result<Vec<u8>> {
         let response = self
             .http
@@ -114,7 +114,7 @@ fn is_unavailable(error: &(dyn Error + 'static)) -> bool {
     error.is_some_and(|error| error.extensions.code.as_deref() == Some("UNAVAILABLE"))
 }
 
-/// What reqwest hides behind "error sending request", such as a refused connection.
+/// The cause that reqwest hides behind "error sending request", such as a refused connection.
 fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let mut cause = error;
     while let Some(source) = cause.source() {

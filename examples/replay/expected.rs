@@ -1,4 +1,4 @@
-//! The model: who must have how many items about what once all activities have been replayed.
+//! The model: how many items each user must have about each topic after the replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ pub struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// Plays the activities, which are in order of time, by the rule alone: no batches, no lanes.
+    /// Applies the rule to the activities, in order of time, without batches and lanes.
     pub fn of(activities: &'a [Activity]) -> Self {
         let mut by_topic: HashMap<&Topic, BTreeMap<&str, usize>> = HashMap::new();
         for activity in activities {
@@ -32,7 +32,8 @@ impl<'a> Expected<'a> {
         Self { by_user }
     }
 
-    /// Every actor, those with the most items first: begun first, the longest lists end with the others.
+    /// All actors, those with the most items first: starting the longest lists early makes all end at about the same
+    /// time.
     pub fn users(&self) -> Vec<&'a str> {
         let mut users: Vec<&str> = self.by_user.keys().copied().collect();
         users.sort_by_cached_key(|user| std::cmp::Reverse(self.of_user(user)));
@@ -43,7 +44,7 @@ impl<'a> Expected<'a> {
         self.topics(user).map(|(_, item_count)| item_count).sum()
     }
 
-    /// The topics that the user has subscribed to, with the items they must have about each; it may be 0.
+    /// The topics that the user has subscribed to, with the expected number of items, which may be 0.
     pub fn topics(&self, user: &str) -> impl Iterator<Item = (&'a Topic, usize)> {
         let topics = self.by_user.get(user).into_iter().flatten();
         topics.map(|(topic, item_count)| (*topic, *item_count))

@@ -1,4 +1,4 @@
-//! The queries that open inboxes.
+//! Queries of inboxes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::activity::Topic;
 use crate::client::Client;
 use crate::send::MESSAGE_TYPE;
 
-/// Items asked for at once.
+/// Items per page.
 const PAGE: usize = 200;
 
 const OVERVIEWS: &str = "query Overviews($ids: [ID!]!, $types: [String!]) {
@@ -32,7 +32,7 @@ const LIST: &str = "query List($id: ID!, $types: [String!], $first: Int!, $after
   }
 }";
 
-/// What an overview says.
+/// The parts of an overview that are checked.
 pub struct Seen {
     pub unread: usize,
     pub is_exact: bool,
@@ -41,7 +41,7 @@ pub struct Seen {
     pub latest: Option<String>,
 }
 
-/// What all pages of an inbox say together.
+/// Totals over all pages of an inbox.
 #[derive(Default)]
 pub struct Listed {
     pub item_count: usize,
@@ -150,7 +150,7 @@ fn seen(overview: Overview) -> Result<Seen> {
     })
 }
 
-/// Pages through a user's whole inbox, newest first.
+/// Reads all pages of a user's inbox, newest first.
 pub async fn list(client: &Client, user: &str) -> Result<Listed> {
     let mut listed = Listed::default();
     let mut after: Option<String> = None;
@@ -165,7 +165,7 @@ pub async fn list(client: &Client, user: &str) -> Result<Listed> {
         if !page_info.has_next_page {
             return Ok(listed);
         }
-        // A cursor that leads in circles would keep the check from ever ending.
+        // Without this check, a cursor that leads in a circle would keep the loop running forever.
         if listed.ids.len() == unique_count {
             return Err(format!("{user}: a page after {after:?} brought nothing new, yet there is a next one").into());
         }
@@ -177,7 +177,7 @@ impl Listed {
     fn add(&mut self, user: &str, item: Item) {
         self.item_count += 1;
         self.own_count += usize::from(item.sender.is_some_and(|sender| sender.id == user));
-        // An item without target or action counts for a topic that nobody expects, and so is reported.
+        // An item without target or action counts for a topic that is not expected, and is reported.
         let Target { r#type, external_id } = item.target.unwrap_or_default();
         let topic = Topic { action: item.action.unwrap_or_default(), target_type: r#type, target_id: external_id };
         *self.by_topic.entry(topic).or_default() += 1;

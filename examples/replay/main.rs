@@ -1,9 +1,9 @@
-//! Replays a file of recorded activity through a running server, as a partner's backend would, and then
-//! checks every actor's inbox against a model in memory.
+//! Replays a file of recorded activity through a running server, as a backend would, and then checks every actor's
+//! inbox against a model in memory.
 //!
-//! Each line of the file is one activity. Its actor subscribes to the target unless they have already, then a
-//! reminder from them about it is sent. So each reminder must reach exactly those who had acted on the target
-//! before or with it, save the actor.
+//! Each line of the file is one activity. Its actor subscribes to the target, unless already subscribed, and then sends
+//! a reminder about it. So each reminder must reach exactly the users who acted on the target before it, except its
+//! actor.
 //!
 //! ```sh
 //! export TIDINGS_TOKEN=$(tidings token --tenant replay --role service)
@@ -11,8 +11,8 @@
 //! cargo run --release --example replay -- activity.jsonl.gz
 //! ```
 //!
-//! The tenant should be one that nobody else sends to. A second run over the same file sends nothing and checks
-//! again; after an interruption it sends what is missing.
+//! Use a tenant with no other traffic. A second run over the same file sends nothing and checks again; after an
+//! interruption it sends the missing reminders.
 
 #![expect(clippy::print_stdout, reason = "a command line program talks on standard output")]
 
@@ -39,13 +39,13 @@ use crate::plan::Planner;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Disagreements printed: enough to see a pattern, without burying the totals above them.
+/// Maximum differences printed: enough to show a pattern, few enough not to hide the totals above.
 const SHOWN_DISAGREEMENTS: usize = 10;
 
 /// Replays recorded activity through a Tidings server and checks every inbox.
 #[derive(Parser)]
 struct Args {
-    /// Gzip JSONL, one activity a line.
+    /// Gzip-compressed JSON Lines file, one activity per line.
     path: PathBuf,
     /// The server's GraphQL endpoint.
     #[arg(long, default_value = "http://127.0.0.1:8080/graphql")]
@@ -56,16 +56,16 @@ struct Args {
     /// A token with the role ADMIN in the same tenant; it saves the message type.
     #[arg(long, env = "TIDINGS_ADMIN_TOKEN", hide_env_values = true)]
     admin_token: String,
-    /// Lines after which every connection waits for the others.
+    /// Lines per window; all connections finish a window before the next one begins.
     #[arg(long, default_value = "4000")]
     window: NonZeroUsize,
-    /// Requests in flight at a time.
+    /// Concurrent requests.
     #[arg(long, default_value = "8")]
     connections: NonZeroUsize,
-    /// Reminders in one `sendNotifications`; the server takes 1,000 at most.
+    /// Reminders per `sendNotifications`; the server accepts at most 1,000.
     #[arg(long, default_value = "500")]
     batch: NonZeroUsize,
-    /// List the inboxes of so many actors only; the overviews are checked for all of them.
+    /// Number of actors to check the lists of; the overviews of all actors are checked.
     #[arg(long)]
     sample: Option<usize>,
 }
@@ -91,7 +91,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Replays and checks; returns what server and model disagree about.
+/// Replays and checks; returns the differences between server and model.
 async fn run(args: &Args) -> Result<Vec<String>> {
     let activities = activity::read(&args.path)?;
     let expected = Expected::of(&activities);

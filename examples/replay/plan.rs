@@ -1,7 +1,7 @@
-//! Cuts a window of activities into lanes and stages, so that few round trips keep the order that matters.
+//! Splits a window of activities into lanes and stages, so that few round trips keep the required order.
 //!
-//! That is the order on one topic: a subscription comes after every earlier reminder about it and before every
-//! later one. Different topics may overtake each other, but only inside a window.
+//! Within a topic, a subscription must come after every earlier reminder and before every later one. Different topics
+//! may overtake each other, but only within a window.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -9,22 +9,22 @@ use std::num::NonZeroUsize;
 
 use crate::activity::{Activity, Topic};
 
-/// Subscriptions in one document; servers bound the fields that a document may have.
+/// Maximum subscriptions per document; servers limit the fields of a document.
 const MAX_SUBSCRIPTIONS: usize = 50;
 
-/// What one request does: first all subscriptions, then all reminders.
+/// The work of one request: first all subscriptions, then all reminders.
 ///
-/// No topic gets a subscription here that has an earlier reminder here too.
+/// A topic with a subscription in a stage has no earlier reminder in the same stage.
 #[derive(Default)]
 pub struct Stage<'a> {
     pub subscriptions: Vec<&'a Activity>,
     pub reminders: Vec<&'a Activity>,
 }
 
-/// Stages that one connection runs one after the other.
+/// Stages that one connection runs in sequence.
 pub type Lane<'a> = Vec<Stage<'a>>;
 
-/// Plans one window after the other and remembers who has subscribed to what.
+/// Plans one window after the other and remembers the subscriptions.
 pub struct Planner<'a> {
     lane_count: NonZeroUsize,
     batch: NonZeroUsize,
@@ -32,12 +32,12 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Plans for so many lanes, with at most `batch` reminders a stage.
+    /// A planner for `lane_count` lanes, with at most `batch` reminders per stage.
     pub fn new(lane_count: NonZeroUsize, batch: NonZeroUsize) -> Self {
         Self { lane_count, batch, subscribed: HashSet::new() }
     }
 
-    /// The lanes of the next window: independent of each other, as no topic is in two of them.
+    /// The lanes of the next window. They are independent: no topic is in two of them.
     pub fn lanes(&mut self, window: &'a [Activity]) -> Vec<Lane<'a>> {
         let mut drafts = Vec::new();
         drafts.resize_with(self.lane_count.get(), || Draft::new(self.batch));
@@ -60,10 +60,10 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// A lane while it is being filled.
+/// A lane while it is filled.
 ///
-/// A line goes into the earliest stage that its topic and the limits allow, also behind lines that came after it
-/// but had to wait for later stages. For a busy file that takes half as many stages as filling one after the other.
+/// Each line goes into the earliest stage that its topic and the limits allow, even if later lines already had to go
+/// further back. For a busy file this takes half as many stages as filling one stage after the other.
 struct Draft<'a> {
     batch: NonZeroUsize,
     stages: Lane<'a>,
@@ -82,7 +82,7 @@ impl<'a> Draft<'a> {
     }
 
     fn subscribe_and_remind(&mut self, activity: &'a Activity) {
-        // A stage begins with its subscriptions, so this one must wait for the stage after the last reminder's.
+        // A stage begins with its subscriptions, so this one must be in the stage after the last reminder's.
         let earliest = self.last.get(&activity.topic).map_or(0, |last| last + 1);
         let stage = self.place(activity, earliest);
         stage.subscriptions.push(activity);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::expected::Expected;
 
-    /// Activities of few actors on few topics, so that every kind of succession occurs.
+    /// Activities of few actors on few topics, so that every kind of sequence occurs.
     fn busy_activities(count: usize) -> Vec<Activity> {
         let mut random: u32 = 7;
         let mut below = |bound: u32| {
@@ -134,7 +134,7 @@ mod tests {
         (1..=count).map(&mut activity).collect()
     }
 
-    /// What each user gets from a server that runs the lanes one after the other.
+    /// The items that each user receives if a server runs the lanes in sequence.
     fn deliver<'a>(activities: &'a [Activity], window: usize, mut planner: Planner<'a>) -> BTreeMap<&'a str, usize> {
         let mut subscribers: HashMap<&Topic, HashSet<&str>> = HashMap::new();
         let mut item_counts = BTreeMap::new();

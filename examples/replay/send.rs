@@ -1,4 +1,4 @@
-//! The replay itself: the mutations, run lane by lane.
+//! Runs the mutations of the lanes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,20 +16,20 @@ use crate::plan::{Lane, Stage};
 /// The message type of all reminders.
 pub const MESSAGE_TYPE: &str = "activity";
 
-/// Characters that the server allows a title.
+/// Maximum characters of a title.
 const MAX_TITLE: usize = 256;
 
 const SAVE_MESSAGE_TYPE: &str = "mutation SaveMessageType($input: MessageTypeInput!) {
   saveMessageType(input: $input) { code }
 }";
 
-/// What has been done so far.
+/// Progress of the replay.
 #[derive(Default)]
 pub struct Tally {
-    /// Subscriptions asked for, and those of them that did not exist before.
+    /// Subscriptions requested, and the new ones among them.
     pub subscribed: usize,
     pub created: usize,
-    /// Reminders sent, and those of them that an earlier run had sent already.
+    /// Reminders sent, and those among them that an earlier run had sent.
     pub sent: usize,
     pub replayed: usize,
     pub requests: usize,
@@ -45,7 +45,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// The subscriptions stand under the aliases that `document` gives them.
+/// The subscriptions, by the aliases that `document` gives them.
 #[derive(Deserialize)]
 struct Answer {
     sent: Vec<Sent>,
@@ -64,14 +64,14 @@ struct Subscribed {
     created_count: usize,
 }
 
-/// Makes the message type, or leaves it as it is. Needs the role ADMIN.
+/// Creates the message type or leaves it as it is. Requires the role ADMIN.
 pub async fn save_message_type(admin: &Client) -> Result<()> {
     let input = json!({ "code": MESSAGE_TYPE, "title": "Activity", "readPolicy": "MANUAL" });
     let _: Value = admin.call(SAVE_MESSAGE_TYPE, json!({ "input": input })).await?;
     Ok(())
 }
 
-/// Runs all lanes at the same time, and ends when the last one does.
+/// Runs all lanes concurrently, until the last one ends.
 pub async fn lanes(client: &Client, lanes: Vec<Lane<'_>>) -> Result<Tally> {
     let lane_count = lanes.len();
     stream::iter(lanes)
@@ -99,7 +99,7 @@ async fn lane(client: &Client, stages: Lane<'_>) -> Result<Tally> {
     Ok(tally)
 }
 
-/// One document for the whole stage: GraphQL runs the fields of a mutation one after the other, in this order.
+/// One document for the whole stage: GraphQL runs the fields of a mutation in sequence.
 fn document(stage: &Stage<'_>) -> String {
     let mut parameters = String::from("$reminders: [SendNotificationInput!]!");
     let mut fields = String::new();
@@ -141,7 +141,7 @@ fn target(topic: &Topic) -> Value {
     json!({ "type": topic.target_type, "externalId": topic.target_id })
 }
 
-/// Such as "a1 changed folder src/foo".
+/// For example "a1 changed folder src/foo".
 fn title(Activity { actor, topic, .. }: &Activity) -> String {
     let Topic { action, target_type, target_id } = topic;
     let past = if action.ends_with('e') { "d" } else { "ed" };

@@ -1,4 +1,4 @@
-//! What an operation costs: each field 1, what is below a list as often as the list may have rows.
+//! The cost of an operation: 1 per field, and the cost of a list's rows times its maximum number of rows.
 
 use async_graphql::Variables;
 use async_graphql::parser::types::{Field, OperationDefinition, Selection, SelectionSet};
@@ -7,22 +7,22 @@ use async_graphql_value::{ConstValue, Value};
 use crate::merge::root;
 use crate::types::Types;
 
-/// What is to be known of a schema to say what an operation over it costs.
+/// The parameters of the cost calculation.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// Rows that a list is taken to have when nothing says how many.
+    /// Assumed length of a list without a known length.
     pub rows: usize,
-    /// Rows of a page that says neither `first` nor `last`.
+    /// Length of a page without `first` and `last`.
     pub page: usize,
-    /// The most rows of a page.
+    /// Maximum length of a page.
     pub longest_page: usize,
-    /// Arguments whose entries each have a row in the answer.
+    /// Arguments that determine the length of a list: one row for each of their entries.
     pub counted: Vec<&'static str>,
-    /// Fields that cost more than others by themselves.
+    /// Fields with an extra cost of their own.
     pub dear: Vec<Dear>,
 }
 
-/// A field costs more where an argument has one of these fields, which is not null.
+/// A field has this cost if its argument has one of these fields with a value other than null.
 #[derive(Clone, Debug)]
 pub struct Dear {
     pub argument: &'static str,
@@ -36,16 +36,16 @@ impl Default for Costs {
     }
 }
 
-/// Which say how long a page is.
+/// The arguments that set the length of a page.
 const PAGED: [&str; 2] = ["first", "last"];
 
-/// What an operation without fragments may cost.
+/// The maximum cost of an operation without fragments.
 pub fn cost(types: &Types, costs: &Costs, operation: &OperationDefinition, variables: &Variables) -> usize {
     let sum = Sum { types, costs, operation, variables };
     sum.set(Some(root(operation.ty)), &operation.selection_set.node)
 }
 
-/// How many rows a field of the schema's description has, in ours about as many.
+/// The assumed number of rows of an introspection field, as in a schema of about our size.
 fn described(field: &str) -> usize {
     match field {
         "types" => 150,
@@ -96,7 +96,7 @@ impl Sum<'_> {
         self.set(Some(&known.of), &field.selection_set.node).saturating_mul(rows).saturating_add(self.own(field))
     }
 
-    /// What a field costs by itself: more where one of its arguments has a field that makes it dear.
+    /// The cost of a field itself.
     fn own(&self, field: &Field) -> usize {
         let is_dear = |dear: &&Dear| match field.get_argument(dear.argument).map(|value| &value.node) {
             Some(Value::Object(fields)) => {

@@ -31,23 +31,24 @@ use types::Types;
 pub use validator::Validator;
 use variables::Check;
 
-/// What introspection may cost where other operations may cost less: that of `GraphiQL` costs 160,000.
+/// The minimum complexity limit for introspection. The introspection query of `GraphiQL` costs 160,000.
 pub const INTROSPECTION: usize = 200_000;
 
-/// About the bytes of memory that a field of a remembered document takes.
+/// Approximate memory per field of a cached document.
 const FIELD_BYTES: usize = 1024;
 
-/// The most parts of the room for documents, each of which callers wait for alone, and of the largest that each holds.
+/// The maximum number of shards of the document cache (each has its own lock), and how many of the largest documents a
+/// shard holds.
 const SHARDS: usize = 4;
 const LARGEST: usize = 2;
 
-/// An operation of which equal fields were made one.
+/// An operation with equal fields merged into one.
 pub type Merged = Positioned<OperationDefinition>;
 
-/// What values of custom scalars must be, by the scalars' names: says what is wrong with one that cannot be read.
+/// Validation of custom scalars, by name. Returns an error message for an invalid value.
 pub type Scalars = HashMap<&'static str, fn(&ConstValue) -> Result<(), String>>;
 
-/// Lets documents over a schema pass, or not. Copies share what they remember.
+/// Validates documents against a schema and caches the valid ones. Clones share the cache.
 #[derive(Clone)]
 pub struct Guard(Arc<Inner>);
 
@@ -65,24 +66,24 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// An operation that may be executed.
+/// A valid operation.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// Without fragments and with equal fields made one; requests with the same document share it.
+    /// Without fragments, and with equal fields merged. Requests with the same document share it.
     pub operation: Arc<Merged>,
-    /// What it may cost: each field 1, what is below a list as often as the list may have rows.
+    /// The maximum cost: 1 per field, and the cost of a list's rows times its maximum number of rows.
     pub cost: usize,
 }
 
-/// A document that has passed.
+/// A valid document.
 struct Document {
     parsed: ExecutableDocument,
-    /// Its operations with equal fields made one; empty where that depends on the variables.
+    /// Its operations with equal fields merged. Empty if merging depends on the variables.
     merged: HashMap<Option<Name>, Arc<Merged>>,
     bytes: u64,
 }
 
-/// Each weighs at least its share of the bytes, so that the number of documents is bounded, too.
+/// Weighs each document at least its share of the bytes, so that the number of documents is bounded too.
 #[derive(Clone)]
 struct ByBytes {
     share: u64,
@@ -95,7 +96,7 @@ impl Weighter<Arc<str>, Arc<Document>> for ByBytes {
 }
 
 impl Guard {
-    /// Over a schema in the schema definition language; fails where it is none.
+    /// Creates a guard for a schema in SDL. Fails if the schema is invalid.
     pub fn new(schema: &str, limits: Limits, costs: Costs, scalars: Scalars) -> Result<Self, parser::Error> {
         let bytes = if limits.cached_documents == 0 { 0 } else { limits.cached_document_bytes };
         let largest = LARGEST * (limits.document_bytes + limits.fields * FIELD_BYTES).max(1);
@@ -104,18 +105,18 @@ impl Guard {
             .estimated_items_capacity(limits.cached_documents as usize)
             .weight_capacity(bytes.into())
             .build()
-            .expect("both capacities are said");
-        // One alone may not take all of the room.
+            .expect("both capacities are set");
+        // A single document may not take all of the space.
         let share = bytes / limits.cached_documents.max(2);
         let weighter = ByBytes { share: share.max(1).into() };
         let passed = Cache::with_options(options, weighter, DefaultHashBuilder::default(), DefaultLifecycle::default());
         Ok(Self(Arc::new(Inner { types: Types::parse(schema)?, scalars, limits, costs, passed })))
     }
 
-    /// Lets the operation pass that a request is about, or says why not. `validate` is asked where the document is not known,
-    /// by the rules of the specification: a [`Validator`] does.
+    /// Returns the operation of a request, or the reason why it is refused. `validate` applies the rules of the
+    /// specification to a document that is not cached; a [`Validator`] does this.
     ///
-    /// What the operation costs is for the caller to judge.
+    /// The caller decides whether the operation's cost is acceptable.
     pub async fn pass(
         &self,
         request: &Request,
@@ -136,7 +137,10 @@ impl Guard {
             None => self.merge(&document.parsed, operation, &request.variables)?,
         };
         if merged.node.ty == OperationType::Subscription && merged.node.selection_set.node.items.len() != 1 {
-            return Err(Refusal::invalid("a subscription has one field of the first level", Some(merged.pos)));
+            return Err(Refusal::invalid(
+                "a subscription must have exactly one field at the top level",
+                Some(merged.pos),
+            ));
         }
         let cost = cost::cost(types, costs, &merged.node, &request.variables);
         Ok(Passed { operation: merged, cost })
@@ -147,7 +151,7 @@ impl Guard {
         Check { types, scalars, list_items: limits.list_items }
     }
 
-    /// Everything that needs to be done once for a document.
+    /// Runs the checks that a document needs only once.
     async fn look_at(
         &self,
         request: &Request,
@@ -186,7 +190,7 @@ impl Guard {
 }
 
 impl Passed {
-    /// Whether it asks for nothing but the description of the schema.
+    /// Whether the operation only queries the schema (introspection).
     pub fn is_introspection(&self) -> bool {
         let operation = &self.operation.node;
         operation.ty == OperationType::Query
@@ -196,7 +200,7 @@ impl Passed {
             })
     }
 
-    /// Refuses what costs more. Introspection may cost [`INTROSPECTION`] in any case.
+    /// Refuses an operation that costs more than `most`. For introspection, the limit is at least [`INTROSPECTION`].
     pub fn costs_at_most(&self, most: usize) -> Result<(), Refusal> {
         let most = if self.is_introspection() { INTROSPECTION.max(most) } else { most };
         if self.cost > most {
@@ -212,7 +216,7 @@ fn parse(text: &str, limits: &Limits) -> Result<ExecutableDocument, Refusal> {
     }
     let found = scan(text)?;
     if found.nesting > limits.nesting {
-        return Err(Refusal::limit("nesting", "brackets within each other", limits.nesting));
+        return Err(Refusal::limit("nesting", "nested brackets", limits.nesting));
     }
     if found.tokens > limits.tokens {
         return Err(Refusal::limit("tokens", "tokens", limits.tokens));
@@ -220,7 +224,7 @@ fn parse(text: &str, limits: &Limits) -> Result<ExecutableDocument, Refusal> {
     literal::parse(text, &found.literals)
 }
 
-/// Parses a document from a trusted source, without limits. The parser calls itself for each bracket within another.
+/// Parses a document from a trusted source, without limits. The parser recurses for each nested bracket.
 pub fn parse_trusted(text: &str) -> Result<ExecutableDocument, Refusal> {
     literal::parse(text, &scan(text)?.literals)
 }

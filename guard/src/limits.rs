@@ -1,21 +1,21 @@
-//! How much a document may hold.
+//! Limits on the size of documents and variables.
 
-/// The most of everything that a document, or the variables sent with it, may hold.
+/// The limits on a document and the variables sent with it.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of a document.
     pub document_bytes: usize,
     /// Tokens of a document.
     pub tokens: usize,
-    /// Brackets within each other. More than about 200 overflow the stack of the parser.
+    /// Nested brackets. More than about 200 overflow the stack of the parser.
     pub nesting: usize,
-    /// Fields and fragments, once the fragments are written out.
+    /// Fields and fragments, after the fragments are expanded.
     pub fields: usize,
-    /// Fields within each other.
+    /// Nested fields.
     pub depth: usize,
-    /// How often a field may stand within itself.
+    /// How often a field may occur within itself.
     pub recursion: usize,
-    /// Fields of an operation's first level.
+    /// Top-level fields of an operation.
     pub root_fields: usize,
     /// Aliases of an operation.
     pub aliases: usize,
@@ -23,14 +23,14 @@ pub struct Limits {
     pub directives: usize,
     /// Entries of any list in the variables.
     pub list_items: usize,
-    /// Documents that are remembered once they have passed; 0 for none.
+    /// Number of documents to cache; 0 disables the cache.
     pub cached_documents: u32,
-    /// About the bytes that these may take together.
+    /// Approximate total size of cached documents, in bytes.
     pub cached_document_bytes: u32,
 }
 
 impl Default for Limits {
-    /// Generous for documents that people write.
+    /// Generous for handwritten documents.
     fn default() -> Self {
         Self {
             document_bytes: 64 * 1024,

@@ -1,10 +1,10 @@
-//! String literals that the parser reads otherwise than the specification does
+//! String literals that the parser reads differently from the specification
 //! (<https://spec.graphql.org/September2025/#sec-String-Value>).
 //!
-//! At 8.0.0-rc.5, the newest version, the parser takes `\u{1F600}` and `\ud83d\ude00` for mistakes, keeps `\"""` in a block string as it
-//! stands, and leaves blanks of a common indentation in short lines. So such literals are read here: in the text that is parsed, a
-//! placeholder of the same lines and columns stands for each, and its value is put into the parsed document. Thus the positions of errors
-//! stay right, and no copy of the parser has to be kept.
+//! The newest version of the parser, 8.0.0-rc.5, rejects `\u{1F600}` and `\ud83d\ude00`, keeps `\"""` in a block string
+//! unchanged, and does not remove common indentation from short lines. So this module parses such literals itself. In
+//! the parsed text, a placeholder with the same number of lines and columns replaces each literal, and its value is
+//! inserted into the parsed document. This keeps the positions of errors correct without a fork of the parser.
 
 use std::ops::Range;
 use std::str::Chars;
@@ -16,13 +16,13 @@ use async_graphql_value::{ConstValue, Value};
 
 use crate::Refusal;
 
-/// From here on there are characters for private use, more than a document has literals.
+/// The first of a range of private-use characters. There are more of them than a document can have literals.
 const PRIVATE: u32 = 0x10_0000;
 
-/// What begins and ends a block string.
+/// The delimiter of a block string.
 const BLOCK: &str = "\"\"\"";
 
-/// Parses a document whose literals at these places need to be read here.
+/// Parses a document, with special treatment of the literals at `places`.
 pub fn parse(text: &str, places: &[Range<usize>]) -> Result<ExecutableDocument, Refusal> {
     if places.is_empty() {
         return parse_query(text).map_err(refused);
@@ -36,7 +36,7 @@ pub fn parse(text: &str, places: &[Range<usize>]) -> Result<ExecutableDocument, 
 
 fn refused(error: parser::Error) -> Refusal {
     match error {
-        // The last line says what was expected; those before repeat the document.
+        // The last line says what was expected. The lines before quote the document.
         parser::Error::Syntax { message, start, .. } => {
             let expected = message.rsplit_once("= ").map(|(_, expected)| expected.trim());
             Refusal::syntax(expected.filter(|text| text.starts_with("expected")).unwrap_or_default(), Some(start))
@@ -45,21 +45,21 @@ fn refused(error: parser::Error) -> Refusal {
     }
 }
 
-/// A character that the text does not contain.
+/// A character that does not occur in the text.
 fn unused(text: &str) -> char {
     let mut private = (0xE000..=0xF8FF).filter_map(char::from_u32);
     private.find(|mark| !text.contains(*mark)).unwrap_or('\u{10FFFF}')
 }
 
-/// Literals in the order in which they stand in a document.
+/// The values of literals, in document order.
 struct Literals {
-    /// What the placeholder of each begins with.
+    /// The first character of each placeholder.
     mark: char,
     values: Vec<String>,
 }
 
 impl Literals {
-    /// The text with a placeholder for each literal, which ends where the literal does.
+    /// Replaces each literal by a placeholder of the same lines and columns.
     fn hide(&self, text: &str, places: &[Range<usize>]) -> String {
         let mut hidden = String::with_capacity(text.len());
         let mut at = 0;
@@ -153,7 +153,7 @@ impl Literals {
     }
 }
 
-/// What a literal says.
+/// The value of a literal.
 fn value(text: &str, place: &Range<usize>) -> Result<String, Refusal> {
     let literal = &text[place.clone()];
     match literal.strip_prefix(BLOCK).and_then(|rest| rest.strip_suffix(BLOCK)) {
@@ -163,14 +163,14 @@ fn value(text: &str, place: &Range<usize>) -> Result<String, Refusal> {
     }
 }
 
-/// Where a text ends, as the parser counts.
+/// The position of a text's end, counted as the parser does.
 fn position(text: &str) -> Pos {
     let line = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let last = text.rfind(['\n', '\r']).map_or(0, |end| end + 1);
     Pos { line, column: text[last..].chars().count() + 1 }
 }
 
-/// Without the indentation that all lines but the first have, and without blank lines at both ends
+/// Removes the indentation common to all lines but the first, and blank lines at both ends
 /// (<https://spec.graphql.org/September2025/#BlockStringValue()>).
 fn block(raw: &str) -> String {
     let blank = [' ', '\t'];
@@ -187,7 +187,7 @@ fn block(raw: &str) -> String {
     lines[first..end].join("\n")
 }
 
-/// An escape that is none, so many bytes before the end.
+/// An invalid escape, and the number of bytes from it to the end.
 struct Wrong {
     left: usize,
     hint: &'static str,
@@ -206,7 +206,7 @@ fn unescaped(raw: &str) -> Result<String, Wrong> {
     }
 }
 
-/// The character that is written behind a backslash.
+/// The character of the escape after a backslash.
 fn escaped(rest: &mut Chars<'_>) -> Result<char, &'static str> {
     Ok(match rest.next() {
         Some(same @ ('"' | '\\' | '/')) => same,
@@ -216,20 +216,20 @@ fn escaped(rest: &mut Chars<'_>) -> Result<char, &'static str> {
         Some('r') => '\r',
         Some('t') => '\t',
         Some('u') => return unicode(rest),
-        _ => return Err("a backslash stands before one of \" \\ / b f n r t u"),
+        _ => return Err("a backslash must be followed by one of \" \\ / b f n r t u"),
     })
 }
 
-/// The character whose number is written behind `\u`: in braces, in four digits, or in two halves of four digits each.
+/// The character of an escape after `\u`: in braces, as four digits, or as two surrogates of four digits each.
 fn unicode(rest: &mut Chars<'_>) -> Result<char, &'static str> {
-    let none = "\\u{…} must have the number of a character, up to 10FFFF, and no half of one (D800 to DFFF)";
-    let half = "a character is written by half: \\uD800 to \\uDBFF and \\uDC00 to \\uDFFF stand together";
+    let none = "\\u{…} must be a code point up to 10FFFF, and not half a surrogate pair (D800 to DFFF)";
+    let half = "half a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF";
     if let Some(braced) = rest.as_str().strip_prefix('{') {
         let (digits, after) = braced.split_once('}').ok_or(none)?;
         *rest = after.chars();
         return hexadecimal(digits).and_then(char::from_u32).ok_or(none);
     }
-    let digits = "\\u must have four hexadecimal digits, or more of them in braces";
+    let digits = "\\u must be followed by four hexadecimal digits, or by a code point in braces";
     let first = four(rest).ok_or(digits)?;
     let code = match first {
         0xD800..=0xDBFF => {
@@ -307,7 +307,7 @@ mod tests {
             (r#""\u{41""#, 9, "10FFFF"),
             (r#""\u00+1""#, 9, "four hexadecimal digits"),
             (r#""\u00é""#, 9, "four hexadecimal digits"),
-            (r#""\u0041\x""#, 15, "a backslash stands before"),
+            (r#""\u0041\x""#, 15, "a backslash must be followed"),
         ] {
             let refused = argument(literal).unwrap_err();
             let place = format!("line 1, column {column}: ");

@@ -1,7 +1,7 @@
-//! Writes the fragments of an operation out and makes one field of equal ones, as the specification's `CollectFields`
-//! and `MergeSelectionSets` do (<https://spec.graphql.org/September2025/#sec-Field-Collection>).
+//! Expands the fragments of an operation and merges equal fields, as `CollectFields` and `MergeSelectionSets` of the
+//! specification do (<https://spec.graphql.org/September2025/#sec-Field-Collection>).
 //!
-//! The library executes equal fields as often as they stand there: `mutation { send send }` would send twice.
+//! async-graphql executes equal fields as often as they occur: `mutation { send send }` would send twice.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::types::Types;
 
 type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
-/// The name of the object that an operation is asked of.
+/// The name of the root type of an operation.
 pub fn root(of: OperationType) -> &'static str {
     match of {
         OperationType::Query => "Query",
@@ -28,8 +28,8 @@ pub fn root(of: OperationType) -> &'static str {
 
 /// An operation without fragments, without `@skip` and `@include`, and without equal fields.
 ///
-/// The operation must be valid and its fragments within the limits. Fails where two fields want the same place in the
-/// answer and are not the same.
+/// The operation must be valid and its fragments within the limits. Fails if two different fields have the same
+/// response key.
 pub fn merged(
     types: &Types,
     fragments: &Fragments,
@@ -53,7 +53,7 @@ struct Merger<'a> {
     variables: &'a Variables,
 }
 
-/// Equal fields, in the order in which they were found.
+/// Merged fields, in document order.
 #[derive(Default)]
 struct Collected<'a> {
     places: HashMap<&'a str, usize>,
@@ -66,7 +66,7 @@ impl<'a> Merger<'a> {
         let Some(members) = members.filter(|_| sets.iter().any(|set| names_types(set))) else {
             return self.object(parent, sets);
         };
-        // What is collected depends on which object it turns out to be: one collection for each.
+        // Which fields apply depends on the concrete object type, so each type gets its own selection.
         let one = |member: &String| {
             let on = Positioned::new(Name::new(member), async_graphql::Pos::default());
             let fragment = InlineFragment {
@@ -82,7 +82,7 @@ impl<'a> Merger<'a> {
         Ok(SelectionSet { items: members.iter().map(one).collect::<Result<_, Refusal>>()? })
     }
 
-    /// Of an object, or of an interface whose objects are all asked the same.
+    /// The selection for an object, or for an interface if all of its objects have the same selection.
     fn object(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, Refusal> {
         let mut collected = Collected::default();
         for set in sets {
@@ -132,7 +132,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Whether what is asked of `on` is asked of an object `parent`; all types of introspection are objects.
+    /// Whether a condition on type `on` applies to an object of type `parent`. Introspection types are all objects.
     fn applies(&self, on: &str, parent: Option<&str>) -> bool {
         let Some(parent) = parent else { return true };
         on == parent || self.types.members(on).is_some_and(|members| members.iter().any(|member| member == parent))
@@ -176,7 +176,7 @@ impl<'a> Collected<'a> {
         if let Some(place) = self.places.get(key) {
             let (first, sets) = &mut self.fields[*place];
             if !is_same(&first.node, &field.node) {
-                let message = format!("two fields called {key:?} differ in what they ask for: give one an alias");
+                let message = format!("two fields called {key:?} differ in name or arguments: give one an alias");
                 return Err(Refusal::invalid(message, Some(field.pos)));
             }
             if !set.items.is_empty() {
@@ -191,7 +191,7 @@ impl<'a> Collected<'a> {
     }
 }
 
-/// Whether any part of a selection is for some objects only.
+/// Whether any part of a selection may be limited to certain object types.
 fn names_types(set: &SelectionSet) -> bool {
     set.items.iter().any(|selection| match &selection.node {
         Selection::Field(_) => false,

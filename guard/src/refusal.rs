@@ -1,19 +1,19 @@
-//! Why a document is not executed.
+//! Errors for documents that are not executed.
 
 use async_graphql::{ErrorExtensionValues, Pos, Response, ServerError};
 
-/// Errors of one validation that are answered; a document of 2,000 wrong fields would have an answer of 200 KB.
+/// Maximum number of errors returned for one validation. 2,000 wrong fields would make a response of 200 KB.
 const ERRORS: usize = 10;
 
-/// Characters of a message that are answered: it may repeat what it was sent, which may be a megabyte.
+/// Maximum length of an error message, in characters. It may quote the request, which may be a megabyte.
 const MESSAGE: usize = 400;
 
-/// Why a document is not executed, and what a client can react to: each error has an `extensions.code`.
+/// The errors for a refused document. Each has an `extensions.code` that clients can react to.
 #[derive(Debug)]
 pub struct Refusal(Vec<ServerError>);
 
 impl Refusal {
-    /// With a code of one's own.
+    /// An error with a custom code.
     pub fn new(code: &str, message: impl Into<String>, at: Option<Pos>) -> Self {
         let mut error = ServerError::new(message, at);
         let mut extensions = ErrorExtensionValues::default();
@@ -29,30 +29,30 @@ impl Refusal {
         self
     }
 
-    /// No GraphQL. `hint` must not repeat the document, which may hold what does not belong into logs.
+    /// A syntax error. `hint` must not quote the document, because it may contain data that must not be logged.
     pub(crate) fn syntax(hint: &str, at: Option<Pos>) -> Self {
         let place = at.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default();
         let hint = if hint.is_empty() { String::new() } else { format!(": {hint}") };
         Self::new("GRAPHQL_PARSE_FAILED", format!("the query is not valid GraphQL{place}{hint}"), at)
     }
 
-    /// GraphQL that does not fit together.
+    /// A document with valid syntax that does not match the schema.
     pub fn invalid(message: impl Into<String>, at: Option<Pos>) -> Self {
         Self::new("GRAPHQL_VALIDATION_FAILED", message, at)
     }
 
-    /// More than a limit allows, whose name `extensions.limit` has.
+    /// A limit is exceeded. `extensions.limit` has its name.
     pub(crate) fn limit(name: &str, what: &str, most: usize) -> Self {
-        let message = format!("the query has too many or too much: {what}, at most {most} ({name})");
+        let message = format!("the query exceeds a limit: {what}, at most {most} ({name})");
         Self::new("GRAPHQL_VALIDATION_FAILED", message, None).with("limit", name)
     }
 
-    /// A variable with a value that it cannot have; `extensions.field` has the path to it.
+    /// A variable with an invalid value. `extensions.field` has the path to it.
     pub(crate) fn variable(path: &str, message: &str) -> Self {
         Self::new("BAD_USER_INPUT", format!("`{path}` {message}"), None).with("field", path)
     }
 
-    /// What the library found wrong with a document, as far as it fits.
+    /// The errors of async-graphql's validation, truncated to the limits.
     pub(crate) fn validation(mut found: Vec<ServerError>) -> Self {
         found.truncate(ERRORS);
         for error in &mut found {
@@ -68,7 +68,7 @@ impl Refusal {
         Self(found)
     }
 
-    /// As it is answered, without data.
+    /// The response, without data.
     pub fn response(self) -> Response {
         Response::from_errors(self.0)
     }

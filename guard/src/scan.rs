@@ -1,22 +1,23 @@
-//! A first look at a document's text, before anything recursive touches it.
+//! A scan of a document's text before any recursive code parses it.
 
 use std::ops::Range;
 
-/// What a document's text is like.
+/// Properties of a document's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// The deepest nesting of round, square and curly brackets.
     pub nesting: usize,
     /// Names, numbers, strings and punctuation.
     pub tokens: usize,
-    /// Where the strings are that the parser reads otherwise than the specification: block strings, and those with `\u`.
+    /// The strings that the parser reads differently from the specification: block strings, and those with `\u`.
     pub literals: Vec<Range<usize>>,
 }
 
-/// Counts brackets and tokens outside of strings and comments; nothing where a string does not end.
+/// Counts brackets and tokens outside of strings and comments. `None` if a string is not terminated.
 ///
-/// The parser calls itself for every bracket that opens, so that 3 KB of them end the process. A string that does not
-/// end must not get to it: it would take `"""` for an empty string and a quote, and brackets behind them for brackets.
+/// The parser recurses for every opening bracket, so 3 KB of brackets would overflow the stack and end the process. An
+/// unterminated string must not reach it: it would read `"""` as an empty string and a quote, and the brackets after it
+/// as brackets.
 pub fn scan(text: &str) -> Option<Scan> {
     let bytes = text.as_bytes();
     let (mut at, mut open, mut found) = (0, 0_usize, Scan::default());
@@ -62,7 +63,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// The bytes of a block string, whose end may be written `\"""` within it.
+/// The length of a block string in bytes. Within it, `\"""` is an escaped delimiter.
 fn block_string(text: &[u8]) -> Option<usize> {
     let mut at = 3;
     loop {
@@ -74,7 +75,7 @@ fn block_string(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes of a string, which ends in the line where it began.
+/// The length of a string in bytes. `None` if it does not end in the line where it begins.
 fn string(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {

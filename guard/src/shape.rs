@@ -1,4 +1,4 @@
-//! Whether an operation without fragments is too wide, too deep, or repeats itself.
+//! Checks that an operation without fragments is not too wide, too deep, or too repetitive.
 
 use async_graphql::Positioned;
 use async_graphql::parser::types::{Field, OperationDefinition, Selection, SelectionSet};
@@ -7,14 +7,14 @@ use crate::merge::root;
 use crate::types::Types;
 use crate::{Limits, Refusal};
 
-/// The most `__type`s of an operation; of `__schema` there is one.
+/// Maximum number of `__type` fields in an operation. `__schema` may occur once.
 const LOOKED_UP: usize = 10;
 
 /// Checks an operation without fragments against the limits of its shape.
 pub fn check(types: &Types, operation: &OperationDefinition, limits: &Limits) -> Result<(), Refusal> {
     let set = &operation.selection_set.node;
     if set.items.len() > limits.root_fields {
-        return Err(Refusal::limit("root_fields", "fields of the first level", limits.root_fields));
+        return Err(Refusal::limit("root_fields", "fields at the top level", limits.root_fields));
     }
     let many = |name: &str| {
         let is_it = |item: &&Positioned<Selection>| matches!(&item.node, Selection::Field(field) if field.node.name.node == name);
@@ -35,7 +35,7 @@ struct Walk<'a> {
     types: &'a Types,
     limits: &'a Limits,
     aliases: usize,
-    /// The fields that we are in, by the object that they belong to.
+    /// The enclosing fields, each with its object type.
     path: Vec<(Option<&'a str>, &'a str)>,
 }
 
@@ -59,12 +59,12 @@ impl<'a> Walk<'a> {
         self.aliases += usize::from(field.alias.is_some());
         let here = (parent, field.name.node.as_str());
         if self.path.len() >= self.limits.depth {
-            return Err(Refusal::limit("depth", "fields within each other", self.limits.depth));
+            return Err(Refusal::limit("depth", "nested fields", self.limits.depth));
         }
-        // Introspection repeats `ofType` for every bracket that a type may have; its depth is bounded all the same.
+        // Introspection repeats `ofType` for each list and non-null modifier; the depth limit bounds it.
         let repeats = self.path.iter().filter(|above| **above == here).count();
         if parent.is_some() && repeats >= self.limits.recursion {
-            let what = "repetitions of a field within itself";
+            let what = "repetitions of a field nested in itself";
             return Err(Refusal::limit("recursion", what, self.limits.recursion));
         }
         self.path.push(here);

@@ -1,4 +1,4 @@
-//! What the guard must know of the schema, read from its definition once.
+//! The parts of the schema that the guard needs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use async_graphql::parser::types::{
 };
 use async_graphql::parser::{self, parse_schema};
 
-/// Types by name; those of introspection are not among them.
+/// Types by name, without those of introspection.
 #[derive(Debug, Default)]
 pub struct Types(HashMap<String, Kind>);
 
@@ -15,7 +15,7 @@ pub struct Types(HashMap<String, Kind>);
 #[derive(Debug)]
 pub enum Kind {
     Object(HashMap<String, Field>),
-    /// An interface or a union, and the objects that may stand for it.
+    /// An interface or a union, and its possible object types.
     Abstract {
         fields: HashMap<String, Field>,
         members: Vec<String>,
@@ -31,14 +31,14 @@ pub enum Kind {
 /// A field of an object.
 #[derive(Debug)]
 pub struct Field {
-    /// The name of its type, without brackets and exclamation marks.
+    /// The name of its type, without list and non-null modifiers.
     pub of: String,
     pub is_list: bool,
     /// The names of its arguments.
     pub arguments: HashSet<String>,
 }
 
-/// A field of an input.
+/// A field of an input object.
 #[derive(Debug)]
 pub struct Input {
     pub name: String,
@@ -47,7 +47,7 @@ pub struct Input {
 }
 
 impl Types {
-    /// Reads a schema in the schema definition language.
+    /// Parses a schema in SDL.
     pub fn parse(sdl: &str) -> Result<Self, parser::Error> {
         let document = parse_schema(sdl)?;
         let mut types = Self::default();
@@ -91,12 +91,12 @@ impl Types {
         Ok(types)
     }
 
-    /// The type called `name`.
+    /// The type with this name.
     pub fn kind(&self, name: &str) -> Option<&Kind> {
         self.0.get(name)
     }
 
-    /// The same name for as long as the types are there.
+    /// The same name, with the lifetime of the types.
     pub fn name(&self, name: &str) -> Option<&str> {
         self.0.get_key_value(name).map(|(name, _)| name.as_str())
     }
@@ -109,7 +109,7 @@ impl Types {
         }
     }
 
-    /// The objects that may stand for an interface or a union; nothing for an object.
+    /// The possible object types of an interface or a union. `None` for an object.
     pub fn members(&self, name: &str) -> Option<&[String]> {
         match self.kind(name)? {
             Kind::Abstract { members, .. } => Some(members),

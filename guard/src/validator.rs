@@ -1,4 +1,4 @@
-//! The library's validation by itself, so that a document is validated once and executed often.
+//! The validation of async-graphql without execution, so that a document is validated once and executed often.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_graphql::extensions::{Extension, ExtensionContext, ExtensionFactory, N
 use async_graphql::parser::types::ExecutableDocument;
 use async_graphql::{ObjectType, Request, Response, Schema, SchemaBuilder, ServerError, SubscriptionType, async_trait};
 
-/// A schema which validates and executes nothing.
+/// A schema that validates documents but does not execute them.
 pub struct Validator<Query, Mutation, Subscription> {
     plain: Schema<Query, Mutation, Subscription>,
     suggesting: Schema<Query, Mutation, Subscription>,
@@ -24,14 +24,14 @@ where
     Mutation: ObjectType + 'static,
     Subscription: SubscriptionType + 'static,
 {
-    /// By all rules of the specification, over a schema that is built twice.
+    /// A validator with all rules of the specification. Calls `builder` twice.
     pub fn new(builder: impl Fn() -> SchemaBuilder<Query, Mutation, Subscription>) -> Self {
         let library = || builder().extension(Stop);
         Self { plain: library().disable_suggestions().finish(), suggesting: library().finish() }
     }
 
-    /// Validates a document with the variables of its request. `suggests` names fields that are spelt alike, which tells
-    /// whoever asks what there is.
+    /// Validates a document with the variables of its request. With `suggests`, errors name similar fields, which
+    /// reveals parts of the schema.
     pub async fn validate(
         &self,
         document: &ExecutableDocument,
@@ -47,7 +47,7 @@ where
     }
 }
 
-/// Ends where the execution would begin.
+/// An extension that returns an empty response instead of executing.
 struct Stop;
 
 impl ExtensionFactory for Stop {

@@ -1,7 +1,7 @@
-//! Whether variables have the types that an operation declares
+//! Checks that variables have the types declared by the operation
 //! (<https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values>).
 //!
-//! The library checks them with the document, which is not validated again when it was validated once.
+//! async-graphql only checks them when it validates a document, which happens once per cached document.
 
 use async_graphql::parser::types::{BaseType, OperationDefinition, Type};
 use async_graphql::{Name, Variables};
@@ -10,19 +10,19 @@ use async_graphql_value::{ConstValue, indexmap::IndexMap};
 use crate::types::{Input, Kind, Types};
 use crate::{Refusal, Scalars};
 
-/// The most characters of the path to the value that is blamed.
+/// Maximum length of the path in an error message, in characters.
 const PATH: usize = 200;
 
-/// What values of variables are checked by.
+/// The rules for values of variables.
 #[derive(Clone, Copy)]
 pub struct Check<'a> {
     pub types: &'a Types,
     pub scalars: &'a Scalars,
-    /// The most entries of a list.
+    /// Maximum length of a list.
     pub list_items: usize,
 }
 
-/// What is wrong, and where, innermost last.
+/// An error and its path, innermost step first.
 struct Blame {
     path: Vec<String>,
     message: String,
@@ -46,7 +46,7 @@ impl Blame {
 }
 
 impl Check<'_> {
-    /// Checks the variables that an operation declares; others are nobody's business.
+    /// Checks the variables that an operation declares, and ignores others.
     pub fn variables(self, operation: &OperationDefinition, variables: &Variables) -> Result<(), Refusal> {
         for definition in &operation.variable_definitions {
             let name = &definition.node.name.node;
@@ -54,7 +54,7 @@ impl Check<'_> {
             match variables.get(name) {
                 Some(value) => self.value(of, value).map_err(|blame| blame.refusal(name))?,
                 None if !of.nullable && definition.node.default_value.is_none() => {
-                    return Err(Blame::new(format!("is required, as {of}")).refusal(name));
+                    return Err(Blame::new(format!("is required, of the type {of}")).refusal(name));
                 }
                 None => {}
             }
@@ -68,13 +68,13 @@ impl Check<'_> {
             (_, ConstValue::Null) if of.nullable => Ok(()),
             (_, ConstValue::Null) => Err(Blame::new(format!("must be {of}, not null"))),
             (BaseType::List(_), ConstValue::List(items)) if items.len() > most => {
-                Err(Blame::new(format!("must be at most {most} in one call, not {}", items.len())))
+                Err(Blame::new(format!("must have at most {most} entries in one call, not {}", items.len())))
             }
             (BaseType::List(of), ConstValue::List(items)) => items
                 .iter()
                 .enumerate()
                 .try_for_each(|(place, item)| self.value(of, item).map_err(|blame| blame.within(format!("[{place}]")))),
-            // One value is a list of one.
+            // A single value is coerced to a list.
             (BaseType::List(of), value) => self.value(of, value),
             (BaseType::Named(name), value) => self.named(name, value),
         }
@@ -112,7 +112,7 @@ impl Check<'_> {
     ) -> Result<(), Blame> {
         if let Some(unknown) = values.keys().find(|key| !fields.iter().any(|field| field.name == key.as_str())) {
             let unknown: String = unknown.chars().take(64).collect();
-            return Err(Blame::new(format!("has a field {unknown:?} that {name} has not")));
+            return Err(Blame::new(format!("has a field {unknown:?} that {name} does not have")));
         }
         if is_one_of && (values.len() != 1 || values.values().any(|value| *value == ConstValue::Null)) {
             return Err(Blame::new(format!("must have exactly one of the fields of {name}")));
@@ -122,7 +122,7 @@ impl Check<'_> {
             match values.get(field.name.as_str()) {
                 Some(value) => self.value(&field.of, value).map_err(|blame| blame.within(step()))?,
                 None if !field.of.nullable && !field.has_default => {
-                    return Err(Blame::new(format!("is required, as {}", field.of)).within(step()));
+                    return Err(Blame::new(format!("is required, of the type {}", field.of)).within(step()));
                 }
                 None => {}
             }

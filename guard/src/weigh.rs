@@ -1,4 +1,4 @@
-//! How large a document is once its fragments are written out, without writing them out.
+//! The size of a document with its fragments expanded, computed without expanding them.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
 
 use crate::{Limits, Refusal};
 
-/// How far selections and fragments may nest in each other before we stop looking.
+/// Maximum nesting of selections and fragments.
 const LEVELS: usize = 64;
 
-/// How much a selection holds with all that it spreads.
+/// The size of a selection including all spread fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// Fields, spreads and inline fragments.
@@ -24,10 +24,11 @@ impl Weight {
     }
 }
 
-/// The weight of all operations together, within the limits.
+/// The size of all operations together, within the limits.
 ///
-/// Each fragment is weighed once, however often it is spread: fragments that spread the next one twice double what
-/// the validation does, level by level, and no limit of the library looks before it has begun.
+/// Each fragment is weighed once, however often it is spread. In a chain of fragments that each spread the next one
+/// twice, the work of the validation doubles with each level, and no limit of async-graphql applies before validation
+/// starts.
 pub fn weigh(document: &ExecutableDocument, limits: &Limits) -> Result<Weight, Refusal> {
     let mut scales = Scales { document, fragments: HashMap::new() };
     let mut all = Weight::default();
@@ -38,13 +39,13 @@ pub fn weigh(document: &ExecutableDocument, limits: &Limits) -> Result<Weight, R
         all.add(scales.set(&operation.node.selection_set.node, 0)?);
     }
     for name in document.fragments.keys() {
-        // Those that nobody spreads are validated, too.
+        // Unused fragments are validated too.
         if !scales.fragments.contains_key(name.as_str()) {
             all.add(scales.fragment(name, 0)?);
         }
     }
     if all.fields > limits.fields {
-        let what = "fields and fragments, with fragments written out";
+        let what = "fields and fragments, with fragments expanded";
         return Err(Refusal::limit("fields", what, limits.fields));
     }
     if all.directives > limits.directives {
@@ -55,14 +56,14 @@ pub fn weigh(document: &ExecutableDocument, limits: &Limits) -> Result<Weight, R
 
 struct Scales<'a> {
     document: &'a ExecutableDocument,
-    /// Nothing for those that are being weighed.
+    /// `None` while a fragment is being weighed.
     fragments: HashMap<&'a str, Option<Weight>>,
 }
 
 impl<'a> Scales<'a> {
     fn set(&mut self, set: &'a SelectionSet, level: usize) -> Result<Weight, Refusal> {
         if level > LEVELS {
-            return Err(Refusal::limit("depth", "selections and fragments within each other", LEVELS));
+            return Err(Refusal::limit("depth", "nested selections and fragments", LEVELS));
         }
         let mut all = Weight::default();
         for selection in &set.items {

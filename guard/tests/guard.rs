@@ -1,4 +1,4 @@
-//! The guard over a small schema, as any server may use it.
+//! The guard with a small schema, as any server may use it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ async fn pass(guard: &Guard, request: &Request) -> Result<Passed, Refusal> {
     guard.pass(request, async |document| validator.validate(document, request, false).await).await
 }
 
-/// The code of the first error, and the limit that it names.
+/// The code of the first error, and its limit.
 fn why(refusal: Refusal) -> (String, Option<String>) {
     let error = refusal.response().errors.remove(0);
     let extensions = error.extensions.expect("it has a code");
@@ -72,7 +72,7 @@ fn why(refusal: Refusal) -> (String, Option<String>) {
     (text("code").expect("it has a code"), text("limit"))
 }
 
-/// `Debug` says how many there are.
+/// The `Debug` output contains the number of cached documents.
 #[tokio::test]
 async fn a_document_is_remembered_wherever_any_may_be() {
     for (many, room, remembered) in [(0, 1 << 20, 0), (1, 1 << 20, 1), (2, 1 << 20, 1), (1000, 16 << 20, 1), (1, 0, 0)]

@@ -1,11 +1,12 @@
-//! Where the three databases want different words for the same table.
+//! Differences between the three databases in creating tables.
 
 use sea_orm::sea_query::{ColumnDef, Index, IndexCreateStatement, Table, TableCreateStatement};
 use sea_orm::{DbBackend, DbErr};
 
 use crate::migrator::SchemaManager;
 
-/// Starts a table whose text compares byte by byte, as ids must: MySQL's own default takes `Ada` for `ada`.
+/// Starts a table with text that compares byte by byte, as ids must. MySQL's default collation treats `Ada` and `ada`
+/// as equal.
 pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
     let mut table = Table::create();
     table.table(name);
@@ -15,9 +16,10 @@ pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStat
     table
 }
 
-/// Starts a table whose rows live inside its primary key.
+/// Starts a table with its rows stored in the primary key.
 ///
-/// MySQL keeps every table so. SQLite must be told, or it keeps the rows apart and writes the key twice.
+/// MySQL always stores tables this way. SQLite needs `WITHOUT ROWID`; otherwise it stores rows separately and writes
+/// the key twice.
 pub fn clustered(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
     let mut table = table(manager, name);
     if manager.backend() == DbBackend::Sqlite {
@@ -31,12 +33,12 @@ pub fn id() -> ColumnDef {
     ColumnDef::new("id").big_integer().not_null().auto_increment().primary_key().take()
 }
 
-/// An id, seq, count or instant that is always there.
+/// A required id, seq, count or time.
 pub fn number(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).big_integer().not_null().take()
 }
 
-/// The same with a first value.
+/// The same with a default value.
 pub fn number_from(name: &'static str, first: i64) -> ColumnDef {
     number(name).default(first).take()
 }
@@ -46,27 +48,27 @@ pub fn small(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).small_integer().not_null().take()
 }
 
-/// Yes or no.
+/// A boolean.
 pub fn flag(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).boolean().not_null().take()
 }
 
-/// An id, seq or instant that may be missing.
+/// An optional id, seq or time.
 pub fn number_or_none(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).big_integer().take()
 }
 
-/// Text of a bounded length, in characters.
+/// Required text with a maximum length in characters.
 pub fn string(name: &'static str, len: u32) -> ColumnDef {
     ColumnDef::new(name).string_len(len).not_null().take()
 }
 
-/// Text of a bounded length that may be missing.
+/// Optional text with a maximum length in characters.
 pub fn string_or_none(name: &'static str, len: u32) -> ColumnDef {
     ColumnDef::new(name).string_len(len).take()
 }
 
-/// Text that the application bounds at 16 KiB, which may be missing.
+/// Optional text, which the application limits to 16 KiB.
 pub fn text_or_none(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).text().take()
 }
@@ -81,7 +83,7 @@ pub fn primary(columns: &[&'static str]) -> IndexCreateStatement {
     index_columns(&mut Index::create(), columns)
 }
 
-/// Makes an index of its own over `columns`.
+/// Creates an index over `columns`.
 pub async fn index(
     manager: &SchemaManager<'_>,
     name: &'static str,
@@ -91,7 +93,7 @@ pub async fn index(
     manager.execute(index_columns(Index::create().name(name).table(table), columns)).await
 }
 
-/// Drops tables, newest first.
+/// Drops tables in the given order: newest first.
 pub async fn drop(manager: &SchemaManager<'_>, tables: &[&'static str]) -> Result<(), DbErr> {
     for table in tables {
         manager.execute(Table::drop().table(*table).take()).await?;

@@ -1,4 +1,4 @@
-//! How the tables come to be: one file a change, each with its way back, on SQLite, PostgreSQL and MySQL.
+//! The migrations: one file per schema change, each reversible, for SQLite, PostgreSQL and MySQL.
 //!
 //! The files are applied in the order of the list below and never edited once released.
 pub use migrator::{applied, down, up};

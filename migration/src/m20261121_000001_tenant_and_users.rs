@@ -1,4 +1,4 @@
-//! Tenants, each the head of a log, and their users.
+//! Tenants, each with the head of its log, and their users.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

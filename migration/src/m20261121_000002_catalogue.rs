@@ -1,4 +1,4 @@
-//! What a tenant sends and how its users take it: message types, reasons, actions, preferences.
+//! The catalogue of a tenant, and its users' preferences: message types, reasons, actions, preferences.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! Channels and who listens to them.
+//! Channels and their listeners.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

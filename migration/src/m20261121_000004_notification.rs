@@ -1,4 +1,4 @@
-//! What was sent, and the log it was published to.
+//! Notifications, and the log they are published to.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

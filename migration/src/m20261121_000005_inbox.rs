@@ -1,4 +1,4 @@
-//! Each user's inbox, and what they have read of it at once.
+//! Each user's inbox items and read marks.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,5 @@
-//! What the nodes over one database have in common: so far its name, by which they know each other on a shared Redis.
+//! Values shared by all nodes of a database. So far only its name, by which the nodes recognize each other on a shared
+//! Redis.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

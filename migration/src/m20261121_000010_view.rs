@@ -1,4 +1,4 @@
-//! Views that read themselves: chats, feeds and news pages, and who is in them.
+//! Views (chats, feeds and news pages, marked as read by a visit) and their members.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

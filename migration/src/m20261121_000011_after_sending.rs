@@ -1,4 +1,4 @@
-//! What becomes of a notification after it was sent: schedule, amendments, counts, and the chores of the server.
+//! The life of a notification after it was sent: schedules, amendments, counters, and the server's background tasks.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;
@@ -9,7 +9,7 @@ use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
 
-/// Columns that tables of before get.
+/// Columns added to existing tables.
 fn columns() -> Vec<(&'static str, &'static str, ColumnDef)> {
     let new = |table, name, column: fn(&'static str) -> ColumnDef| (table, name, column(name));
     let from_zero = |name| number_from(name, 0);

@@ -1,4 +1,4 @@
-//! By what an overview that was read before is known to hold still.
+//! Versions that validate cached overviews.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

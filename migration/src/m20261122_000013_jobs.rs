@@ -1,4 +1,4 @@
-//! Work that outlives the request that began it, and by what it is known that nobody was erased meanwhile.
+//! Jobs (work that outlives the request that started it), and a counter of erased users.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;
@@ -9,7 +9,7 @@ use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
 
-/// Channels that are deleted already are jobs like those that will be: kind 1 of jobs for kind 9 of channels.
+/// Turns channels that are already deleted into jobs: kind 1 of jobs, kind 9 of channels.
 const DELETED: &str = "INSERT INTO job (tenant_id, kind, subject_id, created_at) \
                        SELECT c.tenant_id, 1, c.id, c.created_at FROM channel c WHERE c.kind = 9";
 
@@ -35,7 +35,7 @@ impl MigrationTrait for Migration {
         let chore = Query::insert().into_table("chore").columns(["name"]).values_panic(["orphans".into()]).take();
         manager.execute(chore).await?;
         manager.execute(Table::alter().table("tenant").add_column(number_from("erased_count", 0)).take()).await?;
-        // The members of a channel are gone through in the order of their ids.
+        // Jobs go through the listeners of a channel in the order of their ids.
         index(manager, "subscription_channel_user", "subscription", &["channel_id", "user_id"]).await?;
         manager.execute(Index::drop().name("subscription_channel").table("subscription").to_owned()).await
     }

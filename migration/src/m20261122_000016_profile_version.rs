@@ -1,4 +1,4 @@
-//! By what the profile that a sender is shown with is known to be the same, whatever happens in their inbox.
+//! A version for user profiles, which does not change with the inbox.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

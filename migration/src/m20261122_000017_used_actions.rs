@@ -1,4 +1,4 @@
-//! By what the sweep knows actions that nobody uses any more.
+//! When each action was last used, so that the sweep can delete unused ones.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

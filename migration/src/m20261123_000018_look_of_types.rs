@@ -1,4 +1,4 @@
-//! How user interfaces show a message type.
+//! How user interfaces display a message type.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! Rules, the rows that they know, what came of their runs, and what says of a notification which rule has raised it.
+//! Rules, the rows they have found, the results of their runs, and the rule that raised a notification.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! What goes out: to where, and each delivery.
+//! Destinations and their deliveries.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

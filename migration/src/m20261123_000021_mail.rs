@@ -1,4 +1,4 @@
-//! What leaves the inbox for users' addresses.
+//! Deliveries to users' email addresses.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! What leaves the inbox by WeChat.
+//! Deliveries by WeChat.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! Browsers that users are reached in: where each takes messages, and the keys that they are encrypted with.
+//! Web Push: the endpoints of users' browsers, and the keys that encrypt their messages.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! What letters say, and when nothing goes out to somebody.
+//! Templates for emails, and quiet hours.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! By what deliveries are counted of a notification, and batches of what users have read.
+//! An index to count the deliveries of a notification, and batches of read items for webhooks.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;
@@ -12,7 +12,7 @@ pub struct Migration;
 #[async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        // All that is counted by, so that deliveries to many are counted within the index.
+        // A covering index, so that counting the deliveries of a large notification does not read the table.
         index(manager, "delivery_subject", "delivery", &["tenant_id", "subject_id", "event", "lane_id", "state"])
             .await?;
         for column in ["reader_id", "happened_at"] {

@@ -1,4 +1,4 @@
-//! What is unread, in one letter at an hour of the user's own.
+//! Digests: unread items in one email at a time that the user chooses.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! By what users are found: their names without regard to case, and their ids, both by how they begin.
+//! Prefix search for users, by name (ignoring case) and by id.
 
 use async_trait::async_trait;
 use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, Order, Query, Table};
@@ -7,10 +7,10 @@ use sea_orm::{DbBackend, DbErr};
 use crate::dialect::{index, string_or_none};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
-/// The characters of a name that it is found by.
+/// How many characters of a name are searched.
 const CHARACTERS: u16 = 128;
 
-/// Users whose names are folded at a time.
+/// Batch size for folding the names of existing users.
 const USERS: u64 = 500;
 
 pub struct Migration;
@@ -22,7 +22,7 @@ impl MigrationTrait for Migration {
         manager.execute(Table::alter().table("users").add_column(&mut column).take()).await?;
         fold(manager).await?;
         if manager.backend() == DbBackend::Postgres {
-            // A range is what begins alike only where texts are in the order of their bytes.
+            // A range scan only finds a prefix if the index is in byte order.
             for (name, column) in [("users_id_prefix", "external_id"), ("users_folded_name", "folded_name")] {
                 let words = format!("CREATE INDEX {name} ON users (tenant_id, {column} COLLATE \"C\", id)");
                 manager.execute_unprepared(&words).await?;

@@ -1,4 +1,4 @@
-//! Who did what to what: acts of services and operators that concern others, and who has sent a notification.
+//! The audit log of actions by services and operators that concern others, and the sender of each notification.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

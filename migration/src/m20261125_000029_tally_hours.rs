@@ -1,4 +1,4 @@
-//! How the counts of notifications grew, hour by hour.
+//! The hourly growth of notification counters.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,6 +1,6 @@
-//! Who has marked something unread that is below a read mark: hardly anybody, so that whoever has not need not be asked for it type by type.
+//! An index of items kept unread below a read mark. Few users have any, so the others need not be queried type by type.
 //!
-//! MySQL has no index over a part of a table.
+//! MySQL has no partial indexes.
 
 use async_trait::async_trait;
 use sea_orm::{DbBackend, DbErr};

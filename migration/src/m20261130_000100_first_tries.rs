@@ -1,4 +1,4 @@
-//! When a delivery was tried first, which its letter says as its date.
+//! When a delivery was first attempted, for the date of its email.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

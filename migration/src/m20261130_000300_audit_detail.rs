@@ -1,4 +1,4 @@
-//! What an act was about in particular: of a trial of a rule, the source and the query.
+//! Details of an audited action: for a trial of a rule, the source and the query.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! Whether users may subscribe and follow by themselves: the target types that are open to them, and a setting for follows.
+//! Whether users may subscribe and follow without the backend: open target types, and a follow policy.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

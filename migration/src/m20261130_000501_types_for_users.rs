@@ -1,4 +1,4 @@
-//! Which message types users may send messages of.
+//! Message types that users may send.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,4 @@
-//! Sessions of the desk whose users have signed out before they were over.
+//! Sessions of the desk that users have ended before they expired.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

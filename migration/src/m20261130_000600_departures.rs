@@ -1,4 +1,4 @@
-//! Who has stopped listening to a channel, until what was published before is counted.
+//! Users who stopped listening to a channel, until its earlier publications have been counted.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,4 +1,5 @@
-//! Where logs have gaps, since their numbers were raised after a failover or a restore: cursors within are of what was lost.
+//! Gaps in logs, where sequences were advanced after a failover or a restore. A cursor within a gap refers to lost
+//! entries.
 
 use async_trait::async_trait;
 use sea_orm::DbErr;

@@ -1,7 +1,7 @@
-//! Applies migrations and takes them back.
+//! Applies and reverts migrations.
 //!
-//! Which are applied stands in `seaql_migrations`, the table of SeaORM's own migrator. That one is not used, as it brings the
-//! reading of schemas and all of SeaORM's features along to be compiled.
+//! Applied migrations are recorded in `seaql_migrations`, the table of SeaORM's own migrator. That migrator is not used
+//! because it would add schema discovery and all SeaORM features to the build.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,14 +14,14 @@ use sea_orm::{
 
 const APPLIED: &str = "seaql_migrations";
 
-/// One change of the tables, with its way back.
+/// A schema change and its reversal.
 #[async_trait]
 pub trait MigrationTrait: Send + Sync {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr>;
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr>;
 }
 
-/// The connection or transaction in which tables are changed.
+/// The connection or transaction that changes the tables.
 pub struct SchemaManager<'c>(DatabaseExecutor<'c>);
 
 impl SchemaManager<'_> {
@@ -43,7 +43,7 @@ impl SchemaManager<'_> {
         Ok(())
     }
 
-    /// Applies the migration, or takes it back, and records it. PostgreSQL does both or neither.
+    /// Applies or reverts a migration and records that. On PostgreSQL, both happen in one transaction.
     async fn step(&self, name: &str, migration: &dyn MigrationTrait, is_up: bool) -> Result<(), DbErr> {
         if self.backend() != DbBackend::Postgres {
             return self.step_within(name, migration, is_up).await;
@@ -72,13 +72,13 @@ impl SchemaManager<'_> {
     }
 }
 
-/// The names of the migrations that `db` has, oldest first. Fails where nothing was ever migrated.
+/// The names of the applied migrations, oldest first. Fails if there is no record yet.
 pub async fn applied(db: &impl ConnectionTrait) -> Result<Vec<String>, DbErr> {
     let versions = Query::select().column("version").from(APPLIED).order_by("version", Order::Asc).take();
     db.query_all(&versions).await?.iter().map(|row| row.try_get("", "version")).collect()
 }
 
-/// Applies what migrations `db` lacks, oldest first, and returns their names.
+/// Applies the migrations that `db` lacks, oldest first, and returns their names.
 pub async fn up<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, DbErr> {
     let manager = SchemaManager(db.into_database_executor());
     manager.execute(record()).await?;
@@ -92,7 +92,7 @@ pub async fn up<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, Db
     Ok(names)
 }
 
-/// Takes back what migrations `db` has, newest first, and returns their names. Those that it does not know stay.
+/// Reverts the migrations that `db` has, newest first, and returns their names. Unknown ones are kept.
 pub async fn down<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, DbErr> {
     let manager = SchemaManager(db.into_database_executor());
     manager.execute(record()).await?;
@@ -107,7 +107,7 @@ pub async fn down<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, 
     Ok(names)
 }
 
-/// The table of what is applied.
+/// The table that records applied migrations.
 fn record() -> TableCreateStatement {
     Table::create()
         .table(APPLIED)

@@ -1,4 +1,4 @@
-//! What need not be read again.
+//! Caches of data that is read by most requests.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -19,39 +19,40 @@ use crate::model::overview::{Mark, Memory};
 use crate::model::remembered::cache;
 use crate::model::tenant::Tenant;
 
-/// What every request needs and hardly ever changes. All of it may be forgotten at any time.
+/// Data that most requests need and that hardly ever changes. All of it may be dropped at any time.
 #[derive(Debug)]
 pub struct Caches {
-    /// By code, with when they were looked up. A tenant never changes, but the database may be another one by now.
+    /// Tenants by code, with the time of the lookup. A tenant never changes, but the database may have been replaced.
     pub tenants: Cache<String, (Instant, Arc<Tenant>)>,
-    /// Checked against the tenant's version by every statement that relies on it.
+    /// Every statement that relies on a catalogue compares its version with the tenant's.
     pub catalogues: Cache<TenantId, Arc<Catalogue>>,
-    /// By the partner's id and how many users the tenant had erased when, or before, this one was looked up: a user's number
-    /// never changes while they are one. Kept for a minute, in which an erasure on another node may not be known here.
+    /// User ids by the backend's id and the tenant's count of erased users at, or before, the lookup. A user's id never
+    /// changes until the user is erased. Kept for a minute, or 15 with Redis invalidation: another node may not know of
+    /// an erasure for as long.
     pub users: Lately<(TenantId, i64, String), UserId>,
-    /// By code, with when it was said to be in use: for an hour from then on an action's number never changes, unless the database
-    /// is restored from before it was made. Kept for a minute.
+    /// Actions by code, with the time when they were last marked as used. For an hour from then on an action's id never
+    /// changes, unless the database is restored from before the action was created. Kept for a minute.
     pub actions: Lately<(TenantId, String), (ActionId, Millis)>,
     /// Checked by each statement that names them.
     pub contents: Contents,
-    /// Checked by the database before each use.
+    /// Checked before each use, against Redis or the database.
     pub overviews: Memory,
-    /// The same.
+    /// Checked in the same way.
     pub answers: Answers,
-    /// When tenants have tried webhook endpoints by this node in the last minute, also such as are gone by now.
+    /// When tenants tested webhook endpoints on this node in the last minute, including deleted endpoints.
     pub pings: Mutex<HashMap<TenantId, Vec<Millis>>>,
 }
 
-/// How long another node may take somebody who was erased for a user, where it does nothing about them but read.
+/// How long another node may still take an erased user for a user, where it only reads.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 
-/// The same where there is a board, which is asked of each user. Whoever finds somebody gone notices how many were erased.
+/// The same with Redis invalidation, which covers each user. Finding a user erased updates the count of erasures.
 const KNOWN_FOR: Duration = Duration::from_mins(15);
 
 impl Caches {
-    /// Empty ones.
+    /// Empty caches.
     pub fn new(config: &Config) -> Self {
-        // An overview that nobody asks the database for is to be without a statement for whom it is, too.
+        // With Redis, a cached overview costs no statement, so looking up its user should cost none either.
         let known_for = if config.board { KNOWN_FOR } else { FORGOTTEN_AFTER };
         Self {
             tenants: most(10_000),
@@ -65,7 +66,7 @@ impl Caches {
         }
     }
 
-    /// Forgets all of it.
+    /// Empties all caches.
     pub fn clear(&self) {
         self.tenants.clear();
         self.catalogues.clear();
@@ -76,24 +77,24 @@ impl Caches {
         self.answers.clear();
     }
 
-    /// Whether a tenant that was looked up then need not be looked up again.
+    /// Whether a tenant that was looked up at this time is still current.
     pub fn is_known(looked_up_at: Instant) -> bool {
         looked_up_at.elapsed() < FORGOTTEN_AFTER
     }
 
-    /// Makes room of what counts no more.
+    /// Removes expired entries.
     pub fn forget_old(&self) {
         self.users.forget_old();
         self.actions.forget_old();
     }
 
-    /// Spares the question whether what is remembered of users still holds, who are known to have changed.
+    /// Drops the entries of users that are known to have changed, and so saves their validation.
     pub fn forget(&self, users: &[UserId]) {
         self.overviews.forget(users);
         self.answers.forget(users);
     }
 
-    /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version.
+    /// Applies a user's marks to the user's cached overviews. Nothing else changed with this version of the user.
     pub fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
         self.overviews.marked(user, version, marks);
         if !marks.is_empty() {
@@ -102,15 +103,15 @@ impl Caches {
     }
 }
 
-/// Parts of a cache, each of which requests wait for alone.
+/// Shards of a cache, each with its own lock.
 const SHARDS: usize = 16;
 
-/// An empty cache of about so many.
+/// An empty cache for about this many entries.
 fn most<K: Eq + Hash, V: Clone>(many: usize) -> Cache<K, V> {
     cache(SHARDS, many, many as u64, UnitWeighter)
 }
 
-/// What was found out lately: each thing for so long, and of them as many as were asked for last.
+/// A bounded cache with entries that expire. When it is full, it keeps the entries used last.
 #[derive(Debug)]
 pub struct Lately<K, V> {
     known: Cache<K, (Instant, V)>,
@@ -118,7 +119,7 @@ pub struct Lately<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Lately<K, V> {
-    /// Nothing yet.
+    /// An empty cache for about `many` entries.
     pub fn new(many: usize, good_for: Duration) -> Self {
         Self { known: most(many), good_for }
     }

@@ -1,4 +1,4 @@
-//! Keeps the board, by the epoch that the nodes agree on in the database. A node without a board keeps the others from believing theirs.
+//! Maintains the epoch of the Redis invalidation. A node without Redis keeps the others from trusting theirs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::board::{Board, Epoch, Pace};
 use crate::database::Database;
 use crate::error::Result;
 
-/// Keeps the board until it is dropped.
+/// Maintains the epoch until it is dropped.
 #[derive(Debug)]
 pub struct Keeper(AbortHandle);
 
@@ -21,8 +21,8 @@ impl Drop for Keeper {
 }
 
 impl Keeper {
-    /// Begins with a new epoch: this node may have ended before, between a commit and what it had to take down. Returns once nobody
-    /// believes the one before.
+    /// Starts a new epoch, because this node may have crashed between a commit and its invalidation. Returns when no
+    /// node trusts the previous epoch any more.
     pub async fn start(board: Arc<Board>, db: Database) -> Result<Self> {
         let run = board.reached().await;
         raise(&board, &db, run).await?;
@@ -36,7 +36,7 @@ impl Keeper {
                 if let Err(error) = &looked
                     && !was_away
                 {
-                    tracing::warn!(cause = error.told(), "the epoch of the board cannot be looked at");
+                    tracing::warn!(cause = error.told(), "could not check the invalidation epoch");
                 }
                 was_away = looked.is_err();
             }
@@ -44,7 +44,7 @@ impl Keeper {
         Ok(Self(keeping.abort_handle()))
     }
 
-    /// Where other nodes may have a board, they cannot know what this one commits: so theirs is of no use while it runs.
+    /// For a node without Redis: its commits invalidate nothing, so no node may trust Redis while this one runs.
     pub async fn start_without(db: Database, pace: Pace) -> Result<Self> {
         if close(&db).await? {
             sleep(pace.trust).await;
@@ -53,9 +53,11 @@ impl Keeper {
             loop {
                 sleep(pace.trust).await;
                 match close(&db).await {
-                    Ok(true) => tracing::warn!("other nodes have a board, and this one has not: nobody believes it"),
+                    Ok(true) => tracing::warn!(
+                        "TIDINGS_BOARD is set on other nodes but not on this one: no node uses Redis to check cached overviews"
+                    ),
                     Ok(false) => {}
-                    Err(error) => tracing::debug!(cause = error.told(), "nobody can say whether there is a board"),
+                    Err(error) => tracing::debug!(cause = error.told(), "could not read the invalidation epoch"),
                 }
             }
         });
@@ -63,12 +65,12 @@ impl Keeper {
     }
 }
 
-/// Looks at the epoch, and raises it where something could not be taken down, or where it is of another Redis than the one that this
-/// node reaches.
+/// Reads the epoch. Starts a new one if an invalidation failed, or if the epoch belongs to another Redis than the one
+/// this node reaches.
 async fn look(board: &Board, db: &Database, mended: &mut u64) -> Result<()> {
     let failures = board.failures();
     if failures > *mended {
-        // At once, for somebody waits for it: where Redis is now is found out below.
+        // At once, because a commit waits for it. The run of Redis is read below.
         raise(board, db, None).await?;
         *mended = failures;
     } else {
@@ -88,12 +90,12 @@ async fn raise(board: &Board, db: &Database, run: Option<Arc<str>>) -> Result<()
     let epoch = Epoch::fresh(run)?;
     let began = Instant::now();
     db.write_board(&epoch.to_string()).await?;
-    tracing::info!(epoch = %epoch, "the board begins anew");
+    tracing::info!(epoch = %epoch, "started a new invalidation epoch");
     board.raised(epoch, (began, Instant::now()));
     Ok(())
 }
 
-/// Whether there was an epoch of a board, which there is not any more.
+/// Closes the epoch. Returns whether it was open.
 async fn close(db: &Database) -> Result<bool> {
     let is_open = db.board().await?.is_some_and(|text| Epoch::read(&text).run.is_some());
     if is_open {

@@ -1,4 +1,4 @@
-//! All that an operation may use.
+//! The parts of a running server that operations use.
 
 mod caches;
 mod keeper;
@@ -30,55 +30,55 @@ use crate::wechat::WeChat;
 pub use caches::Caches;
 use keeper::Keeper;
 
-/// Which Tidings this is.
+/// The version of this server.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A running Tidings: its settings, its database, its clock and what it remembers of the tenants.
+/// A running server: its settings, database, clocks and caches.
 #[derive(Debug)]
 pub struct App {
-    /// As the server was started.
+    /// The settings at the start.
     pub config: Config,
     /// Connections and transactions.
     pub db: Database,
-    /// This node's own, which tests set.
+    /// This node's clock, which tests can set.
     pub clock: Clock,
-    /// The time that all nodes go by.
+    /// The clock that all nodes share.
     pub agreed: Agreed,
-    /// Whose tokens are believed.
+    /// Verifies tokens.
     pub verifier: Verifier,
-    /// How people come in who have no token, where a provider is named.
+    /// Sign-in for people without a token, if a provider is configured.
     pub sign_in: Option<SignIn>,
-    /// What users may run, where they may not run everything.
+    /// The operations that users may run, if they are restricted.
     pub operations: Option<Operations>,
-    /// What rules read.
+    /// The databases that rules read.
     pub sources: Sources,
-    /// Requests to addresses that users have named.
+    /// Requests to addresses that users have entered.
     pub egress: Egress,
-    /// Letters, over relays that tenants have named.
+    /// Email over the tenants' relays.
     pub mail: Mail,
-    /// Messages of official accounts of WeChat.
+    /// Messages of WeChat official accounts.
     pub wechat: WeChat,
-    /// Messages to browsers, over push services that these have named.
+    /// Messages to browsers, over the push services that the browsers name.
     pub push: Push,
-    /// Secrets of tenants, as the database keeps them.
+    /// Encrypts tenants' secrets for the database.
     pub vault: Vault,
-    /// What need not be read again.
+    /// Data that need not be read again.
     pub caches: Caches,
-    /// Places that logs never had.
+    /// Positions that the logs skipped.
     pub gaps: RwLock<Gaps>,
-    /// What is remembered is served by, where there is one.
+    /// Validates cached overviews in Redis, if configured.
     pub board: Option<Arc<Board>>,
     _keeper: Option<Keeper>,
-    /// Tells sessions, here and on other nodes, that there is news.
+    /// Publishes change notices to sessions on this node and on others.
     pub hub: Arc<Hub>,
-    /// What tenants do on this node.
+    /// The activity of tenants on this node.
     pub pulse: Pulse,
-    /// What the server counts of itself.
+    /// The server's metrics.
     pub metrics: Metrics,
 }
 
 impl App {
-    /// Checks the settings, opens the database and applies what migrations are missing.
+    /// Checks the settings, opens the database and applies pending migrations.
     pub fn start(config: Config, clock: Clock) -> BoxFuture<'static, Result<Arc<Self>>> {
         Box::pin(async move {
             config.check()?;
@@ -87,7 +87,7 @@ impl App {
         })
     }
 
-    /// The same over a database that is open and migrated already. Its statements are counted from now on.
+    /// The same over an open, migrated database. Counts its statements from now on.
     pub fn over(db: Database, config: Config, clock: Clock) -> BoxFuture<'static, Result<Arc<Self>>> {
         Box::pin(Self::made_over(db, config, clock))
     }
@@ -144,20 +144,23 @@ impl App {
         Ok(app)
     }
 
-    /// Milliseconds since 1970, on all nodes the same.
+    /// Milliseconds since 1970, the same on all nodes.
     pub fn now(&self) -> Millis {
         self.agreed.now()
     }
 
-    /// Looks at the database's clock, by which all nodes go, and says so when this node's is another, or is so no more.
+    /// Compares this node's clock with the database's, and logs when they begin or cease to disagree.
     pub async fn compare_clocks(&self) -> Result<()> {
         let was_in_doubt = self.agreed.is_in_doubt();
         self.agreed.compare(self.db.time()).await?;
-        #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
+        #[expect(clippy::cast_precision_loss, reason = "the gauge needs no such precision")]
         self.metrics.clock_skew.set(self.agreed.ahead() as f64 / 1000.0);
         match (was_in_doubt, self.agreed.is_in_doubt()) {
             (false, true) => {
-                tracing::error!("{}: nothing is deleted, and nothing that is due published", self.agreed.told());
+                tracing::error!(
+                    "{}: the server deletes no old data and publishes no scheduled notifications",
+                    self.agreed.told()
+                );
             }
             (true, false) => tracing::info!("the clocks of this node and of the database agree again"),
             _ => {}
@@ -166,7 +169,7 @@ impl App {
     }
 }
 
-/// The board, and who keeps it: where there is none, from being believed by other nodes.
+/// The Redis invalidation and its epoch task. Without Redis, the task keeps other nodes from trusting theirs.
 async fn kept(config: &Config, db: &mut Database, metrics: &Metrics) -> Result<(Option<Arc<Board>>, Option<Keeper>)> {
     let pace = Pace { trust: Duration::from_millis(config.board_trust_millis) };
     let Some(url) = config.redis_url.clone().filter(|_| config.board) else {
@@ -180,7 +183,7 @@ async fn kept(config: &Config, db: &mut Database, metrics: &Metrics) -> Result<(
     Ok((Some(board), Some(keeper)))
 }
 
-/// Opens the database, and migrates it: past the pooler, where there is a way.
+/// Opens the database and migrates it, over the direct URL if there is a pooler.
 async fn migrated(config: &DatabaseConfig) -> Result<Database> {
     let db = database::open(config).await?;
     let Some(direct) = config.directly() else {

@@ -1,4 +1,4 @@
-//! What the payload of a token says, read so that nobody can read it otherwise.
+//! Strict parsing of a token's claims, so that no two readers understand a token differently.
 
 use std::fmt::{self, Formatter};
 
@@ -9,8 +9,8 @@ use serde_json::{Map, Number, Value};
 
 use super::role::Role;
 
-/// The claims of a token, each of which is there once: of two of a name, one reader believes the first and another the last
-/// (RFC 7519, section 4).
+/// The claims of a token. Duplicate names are rejected: of two claims with one name, some readers use the first and
+/// others the last (RFC 7519, section 4).
 #[derive(Debug)]
 pub struct Unique(pub Map<String, Value>);
 
@@ -33,7 +33,7 @@ impl<'de> Visitor<'de> for Each {
         let mut claims = Map::new();
         while let Some((name, value)) = map.next_entry::<String, Value>()? {
             if claims.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("the claim {name:?} is there twice")));
+                return Err(A::Error::custom(format_args!("the claim {name:?} occurs twice")));
             }
             claims.insert(name, value);
         }
@@ -41,17 +41,17 @@ impl<'de> Visitor<'de> for Each {
     }
 }
 
-/// A role, which is a string and nothing else: serde alone would also take `{"admin": null}` for one.
+/// Parses a role, which must be a string; serde alone would also accept `{"admin": null}`.
 pub fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error> {
     let said = String::deserialize(deserializer)?;
     let said: StrDeserializer<'_, D::Error> = said.as_str().into_deserializer();
     Role::deserialize(said)
 }
 
-/// The last second of the year 9999. What is later counts in milliseconds, or was made up.
+/// The last second of the year 9999. A later value is in milliseconds or invalid.
 const LATEST: f64 = 253_402_300_799.0;
 
-/// `exp`: a NumericDate (RFC 7519, section 2), which is any JSON number of seconds. Its fraction is cut off.
+/// Parses `exp`: a NumericDate (RFC 7519, section 2), any JSON number of seconds. Fractions are cut off.
 pub fn exp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Number(number) => seconds("exp", &number),
@@ -59,7 +59,7 @@ pub fn exp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> 
     }
 }
 
-/// `nbf`: a NumericDate, which may be left out.
+/// Parses `nbf`: an optional NumericDate.
 pub fn nbf<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Null => Ok(None),
@@ -68,10 +68,10 @@ pub fn nbf<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D:
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a fraction is cut off, and all else fits")]
+#[expect(clippy::cast_possible_truncation, reason = "drops the fraction; the range was checked")]
 fn seconds<E: Error>(claim: &str, number: &Number) -> Result<i64, E> {
     let seconds = number.as_f64().filter(|seconds| (0.0..=LATEST).contains(seconds));
-    let told = || format!("{claim} must be seconds since 1970, up to the year 9999; milliseconds are too many");
+    let told = || format!("{claim} must be seconds since 1970, up to the year 9999, not milliseconds");
     seconds.map(|seconds| seconds as i64).ok_or_else(|| E::custom(told()))
 }
 

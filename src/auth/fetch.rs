@@ -1,6 +1,7 @@
-//! Requests to addresses that the settings name, or whoever they name: those who sign tokens.
+//! Requests to token issuers, at URLs that the settings name or that a configured provider names.
 //!
-//! These are often in the operator's own network, so `TIDINGS_EGRESS_ALLOW`, which would open that to users of the API, does not count here.
+//! These are often in the operator's own network. They ignore `TIDINGS_EGRESS_ALLOW`, which would open that network to
+//! users of the API.
 
 use std::time::Duration;
 
@@ -8,38 +9,41 @@ use reqwest::{Client, Response, redirect};
 
 use crate::error::{Error, Result};
 
-/// How long to wait for an answer.
+/// Time limit of a request and its response.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The most bytes of an answer.
+/// Maximum bytes of a response.
 const ANSWER_BYTES: usize = 256 * 1024;
 
-/// Who asks: 3 s for a request with its answer, and no redirections.
+/// An HTTP client with a time limit of 3 s that does not follow redirects.
 ///
-/// Fails with `Config` where the system lets nobody ask.
+/// Fails with `Config` if the system cannot create one.
 pub fn client() -> Result<Client> {
     let client = Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none());
-    client.build().map_err(|error| Error::Config(format!("those who sign tokens cannot be asked: {error}")))
+    client
+        .build()
+        .map_err(|error| Error::Config(format!("the HTTP client for JWKS and sign-in cannot be created: {error}")))
 }
 
-/// The text at a URL; else why there is none.
+/// Fetches the text at a URL; the error says why it failed.
 pub async fn fetch(client: &Client, url: &str) -> Result<String, String> {
     let answer = client.get(url).send().await.and_then(Response::error_for_status);
     text(answer.map_err(why)?).await
 }
 
-/// The text of an answer of at most 256 KiB; else why there is none.
+/// Reads the body of a response, at most 256 KiB; the error says why it failed.
 pub async fn text(mut answer: Response) -> Result<String, String> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(why)? {
         body.extend_from_slice(&chunk);
         if body.len() > ANSWER_BYTES {
-            return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
+            return Err(format!("the response has more than {ANSWER_BYTES} bytes"));
         }
     }
     String::from_utf8(body).map_err(|error| error.to_string())
 }
 
-/// An error with what caused it, of which the first says only that something failed; without the URL, for it may have a password.
+/// Formats an error with its causes, because the outermost only says that the request failed. Omits the URL, which may
+/// contain a password.
 pub fn why(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());

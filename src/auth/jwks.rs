@@ -1,4 +1,4 @@
-//! Public keys of those who sign tokens: a JWKS (RFC 7517), from a file or behind a URL.
+//! Public keys of token issuers: a JWKS (RFC 7517), from a file or a URL.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use crate::config::JwksSource;
 use crate::error::{Error, Result};
 use crate::json::is_reserved;
 
-/// The URL is asked at most this often for a key that is not known, or anybody could make us ask without end.
+/// Minimum seconds between two fetches for an unknown key. Otherwise any caller could make the server fetch without
+/// end.
 const REFRESH_SECONDS: i64 = 30;
-/// Keys older than this are fetched anew, so that one that was withdrawn does not stay.
+/// Keys older than this are fetched again, so that a revoked key does not stay valid.
 const STALE_SECONDS: i64 = 600;
 
-/// A key with the one algorithm that it is used for.
+/// A key and the only algorithm it may be used with.
 #[derive(Clone)]
 struct Key {
     id: Option<String>,
@@ -32,7 +33,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// The keys that are known, and where more may come from.
+/// The cached keys, and the URL to refresh them from.
 #[derive(Debug)]
 pub(super) struct Jwks {
     keys: RwLock<Arc<Vec<Key>>>,
@@ -44,12 +45,12 @@ struct Remote {
     source: JwksSource,
     url: String,
     client: reqwest::Client,
-    /// When it was last asked. Held while asking, so that one request at a time goes out.
+    /// Time of the last fetch. The lock is held during a fetch, so that only one runs at a time.
     asked_at: tokio::sync::Mutex<Option<DateTime<Utc>>>,
 }
 
 impl Jwks {
-    /// Reads a file, which must hold a usable key, or prepares to ask a URL, which may be away.
+    /// Reads a file, which must hold a usable key, or prepares to fetch a URL, which may be unreachable for now.
     pub async fn open(source: &JwksSource) -> Result<Self> {
         match source {
             JwksSource::File(path) => {
@@ -69,7 +70,7 @@ impl Jwks {
         }
     }
 
-    /// How many usable keys there are; a failure where its source cannot be asked now, or has none.
+    /// Fetches the JWKS and counts its usable keys. Fails if it cannot be read or has none.
     pub async fn count(source: &JwksSource) -> Result<usize> {
         let url = match source {
             JwksSource::File(path) => return Ok(from_file(source, path).await?.len()),
@@ -79,19 +80,19 @@ impl Jwks {
         counted.map_err(|why| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}")))
     }
 
-    /// The same for a URL; else why it has none.
+    /// The same for a URL; the error says why it has none.
     pub async fn count_at(client: &reqwest::Client, url: &str) -> Result<usize, String> {
         Ok(usable(&fetch(client, url).await?)?.len())
     }
 
-    /// The key with this id and algorithm; without an id, the only one with the algorithm.
+    /// The key with this id and algorithm; without an id, the only key with the algorithm.
     ///
-    /// Where it is not known, the URL is asked (not more than twice a minute) before giving up.
+    /// For an unknown key, fetches the URL first, at most every 30 s.
     pub async fn key(&self, id: Option<&str>, algorithm: Algorithm, now: DateTime<Utc>) -> Option<DecodingKey> {
         let known = self.find(id, algorithm);
         let Some(remote) = &self.remote else { return known };
         let patience = TimeDelta::seconds(if known.is_some() { STALE_SECONDS } else { REFRESH_SECONDS });
-        // Who has a known key does not wait for somebody else's request to end.
+        // If the key is known, do not wait for a fetch that another request has started.
         let asked_at = match remote.asked_at.try_lock() {
             Ok(asked_at) => *asked_at,
             Err(_) if known.is_some() => return known,
@@ -112,7 +113,7 @@ impl Jwks {
         (id.is_some() || fitting.next().is_none()).then(|| first.decoding.clone())
     }
 
-    /// Asks the URL. When that fails, the keys that are known go on.
+    /// Fetches the URL. If that fails, the cached keys stay valid.
     async fn refresh(&self, now: DateTime<Utc>) {
         let Some(remote) = &self.remote else { return };
         let mut asked_at = remote.asked_at.lock().await;
@@ -122,7 +123,9 @@ impl Jwks {
         *asked_at = Some(now);
         match fetch(&remote.client, &remote.url).await.and_then(|text| usable(&text)) {
             Ok(keys) => *self.keys.write() = Arc::new(keys),
-            Err(why) => tracing::warn!(at = %remote.source, why, "the JWKS cannot be refreshed, known keys go on"),
+            Err(why) => {
+                tracing::warn!(at = %remote.source, why, "could not refresh the JWKS: the known keys stay in use")
+            }
         }
     }
 }
@@ -133,17 +136,17 @@ async fn from_file(source: &JwksSource, path: &Path) -> Result<Vec<Key>> {
     usable(&text).map_err(unusable)
 }
 
-/// The keys of a JWKS that tokens may be signed with; an error where there is none.
+/// The keys of a JWKS that are valid for signatures. Fails if there is none.
 fn usable(text: &str) -> Result<Vec<Key>, String> {
     if is_reserved(text.as_bytes()) {
-        return Err("it has a key that is reserved".into());
+        return Err("it has a JSON key with the reserved prefix $serde_json::private::".into());
     }
     let set: JwkSet = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let keys: Vec<Key> = set.keys.iter().filter_map(key).collect();
     if keys.is_empty() { Err("it has no RS256, ES256 or EdDSA key for signatures".into()) } else { Ok(keys) }
 }
 
-/// One algorithm a key: what it says itself must fit what it is.
+/// The key with its one algorithm; `None` if its declared use or algorithm does not fit its type.
 fn key(jwk: &Jwk) -> Option<Key> {
     if jwk.common.public_key_use.as_ref().is_some_and(|of| *of != PublicKeyUse::Signature) {
         return None;
@@ -158,7 +161,7 @@ fn key(jwk: &Jwk) -> Option<Key> {
         }
         _ => {
             let id = jwk.common.key_id.as_deref();
-            tracing::warn!(id, "a key of the JWKS is left out: RSA of 2048 bits, P-256 and Ed25519 are used");
+            tracing::warn!(id, "ignored a key of the JWKS: it must be RSA of at least 2048 bits, P-256 or Ed25519");
             return None;
         }
     };

@@ -1,8 +1,8 @@
-//! Who is calling: tokens (JWT, RFC 7519), checked as RFC 8725 asks.
+//! Authenticates callers by tokens (JWT, RFC 7519), validated as RFC 8725 requires.
 //!
-//! A token signed with the shared secret must say HS256. A token signed with a key of the JWKS must say the one
-//! algorithm that we hold for that key, so that no public key is ever taken for a secret. Headers that name keys
-//! (`jku`, `x5u`, `jwk`) are not looked at.
+//! A token signed with the shared secret must name HS256. A token signed with a key of the JWKS must name the one
+//! algorithm stored for that key, so that a public key is never used as a secret. Headers that name keys (`jku`, `x5u`,
+//! `jwk`) are ignored.
 
 mod claims;
 mod fetch;
@@ -27,17 +27,17 @@ pub use oidc::{ATTEMPT_SECONDS, Refusal, Return, Returned, Session, SignIn};
 pub use role::Role;
 use token::Audience;
 
-/// The most bytes of a token.
+/// Maximum bytes of a token.
 const TOKEN_BYTES: usize = 8 * 1024;
 
-/// How far ahead the clock of whoever signs a token may be, in seconds, when it says `nbf`.
+/// How many seconds ahead the issuer's clock may be; applies to `nbf`.
 const NOT_BEFORE_LEEWAY: i64 = 5;
 
-/// What a token says.
+/// The claims of a valid token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
     pub tenant: String,
-    /// The partner's id of the user, or the name of the service or operator.
+    /// The backend's id of the user, or the name of the service or operator.
     pub sub: String,
     #[serde(default, deserialize_with = "claims::role")]
     pub role: Role,
@@ -48,7 +48,7 @@ pub struct Claims {
     pub scope: Option<String>,
 }
 
-/// The claims that need a look before they are believed.
+/// The claims that are checked before a token is accepted.
 #[derive(Deserialize)]
 struct Conditions {
     #[serde(default, deserialize_with = "claims::nbf")]
@@ -59,10 +59,10 @@ struct Conditions {
     aud: Option<Audience>,
 }
 
-/// Tells good tokens from bad ones.
+/// Verifies tokens.
 #[derive(Debug)]
 pub struct Verifier {
-    /// The secret, and the one that it replaces.
+    /// The current secret, then the previous one.
     secrets: Vec<DecodingKey>,
     jwks: Option<Jwks>,
     issuer: Option<String>,
@@ -70,7 +70,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Fails where a JWKS file cannot be used; one behind a URL that cannot be reached yet is only warned of.
+    /// Fails if a JWKS file cannot be used. An unreachable JWKS URL is only logged.
     pub async fn new(config: &AuthConfig) -> Result<Self> {
         let jwks = match &config.jwks {
             Some(source) => Some(Jwks::open(source).await?),
@@ -85,7 +85,7 @@ impl Verifier {
         })
     }
 
-    /// What a token says, if it may be believed at `now`; `UNAUTHENTICATED` otherwise.
+    /// The claims of a token that is valid at `now`; `UNAUTHENTICATED` otherwise.
     pub async fn verify(&self, token: &str, now: DateTime<Utc>) -> Result<Claims> {
         let refuse = |why: &str| Error::Unauthenticated(why.to_owned());
         if token.is_empty() || token.len() > TOKEN_BYTES {
@@ -96,9 +96,9 @@ impl Verifier {
         self.check(Value::Object(token::signed(token, &header, &keys)?), now.timestamp())
     }
 
-    /// The keys with one of which a token must have been signed, by the algorithm that it names.
+    /// The keys that may have signed a token with this header.
     async fn keys(&self, header: &Header, now: DateTime<Utc>) -> Result<Cow<'_, [DecodingKey]>> {
-        let unknown = || Error::Unauthenticated("the token was signed with a key that is not known here".into());
+        let unknown = || Error::Unauthenticated("the token is signed with an unknown key".into());
         match (header.alg, &*self.secrets, &self.jwks) {
             (Algorithm::HS256, secrets @ [_, ..], _) => Ok(secrets.into()),
             (Algorithm::HS256, [], _) | (_, _, None) => Err(unknown()),
@@ -120,12 +120,12 @@ impl Verifier {
             return Err(refuse("the token is not valid yet".into()));
         }
         if self.issuer.is_some() && self.issuer != conditions.iss {
-            return Err(refuse("the token was issued by somebody else".into()));
+            return Err(refuse("the token has the wrong issuer (`iss`)".into()));
         }
         if let Some(audience) = &self.audience
             && !conditions.aud.is_some_and(|aud| aud.has(audience))
         {
-            return Err(refuse("the token is meant for somebody else".into()));
+            return Err(refuse("the token has the wrong audience (`aud`)".into()));
         }
         for (name, claim) in [("tenant", &claims.tenant), ("sub", &claims.sub)] {
             if !token::is_name(claim) {
@@ -136,14 +136,14 @@ impl Verifier {
     }
 }
 
-/// How many keys a JWKS has that tokens may be signed with, asked for now; fails where there is none.
+/// Counts the usable keys of a JWKS, which is fetched now. Fails if there is none.
 pub async fn count_keys(source: &JwksSource) -> Result<usize> {
     Jwks::count(source).await
 }
 
-/// A token as a server with these settings believes it: signed by their secret, issued by whom and meant for whom they ask for.
+/// Signs a token with the configured secret, issuer and audience, so that a server with these settings accepts it.
 ///
-/// Fails with `Config` where there is no secret.
+/// Fails with `Config` if no secret is set.
 pub fn issue(config: &AuthConfig, claims: &Claims) -> Result<String> {
     #[derive(Serialize)]
     struct Issued<'a> {
@@ -155,12 +155,12 @@ pub fn issue(config: &AuthConfig, claims: &Claims) -> Result<String> {
         aud: Option<&'a str>,
     }
     config.check()?;
-    let none = || Error::Config("set TIDINGS_SECRET, of at least 32 bytes, to sign tokens".into());
+    let none = || Error::Config("set TIDINGS_SECRET (at least 32 bytes) to sign tokens".into());
     let secret = config.secret.as_deref().ok_or_else(none)?;
     signed(secret, &Issued { claims, iss: config.issuer.as_deref(), aud: config.audience.as_deref() })
 }
 
-/// A token signed by HS256 with a secret, with these claims and no others.
+/// Signs exactly these claims with a secret, by HS256.
 pub fn sign(secret: &str, claims: &Claims) -> Result<String> {
     signed(secret, claims)
 }

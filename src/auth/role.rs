@@ -1,4 +1,4 @@
-//! What callers may do.
+//! Roles of callers.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Role {
     /// An end user, in their own inbox.
     #[default]
     User,
-    /// A partner's backend.
+    /// A tenant's backend.
     Service,
     /// An operator.
     Admin,

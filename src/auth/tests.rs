@@ -175,7 +175,7 @@ async fn claims_that_are_missing_wrong_or_out_of_time_are_refused() {
     }
 }
 
-/// A token of this header and payload to the letter, signed with the secret.
+/// A token with exactly this header and payload, signed with the secret.
 fn signed_as_it_stands(header: &str, payload: &str) -> String {
     let message = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(payload));
     let key = EncodingKey::from_secret(SECRET.as_bytes());
@@ -199,7 +199,7 @@ async fn a_token_that_says_something_twice_is_refused() {
         r#""x":1,"x":1"#,
     ] {
         let why = refused(&verifier, &signed_as_it_stands(header, &payload(&format!(",{twice}")))).await;
-        assert!(why.contains("is there twice"), "{twice}: {why}");
+        assert!(why.contains("occurs twice"), "{twice}: {why}");
     }
     for header in [
         r#"{"alg":"HS256","alg":"HS256"}"#,

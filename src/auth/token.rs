@@ -1,4 +1,4 @@
-//! What stands in a token, once it is known who has signed it.
+//! Parsing of tokens and verification of signatures.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ use super::claims::Unique;
 use crate::error::{Error, Result};
 use crate::json::is_reserved;
 
-/// For whom a token is meant.
+/// The `aud` claim.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub enum Audience {
@@ -20,7 +20,7 @@ pub enum Audience {
 }
 
 impl Audience {
-    /// Whether somebody is among them.
+    /// Whether it includes this audience.
     pub fn has(&self, whom: &str) -> bool {
         match self {
             Self::One(of) => of == whom,
@@ -29,7 +29,7 @@ impl Audience {
     }
 }
 
-/// What names in claims must be, to be read on from "the claim …".
+/// Rule for names in claims, worded to follow "the claim …".
 pub const NAME: &str = "must have 1 to 128 characters, no control characters and no white space at its ends";
 
 /// Whether a claim can name a tenant or a user.
@@ -39,22 +39,22 @@ pub fn is_name(claim: &str) -> bool {
         && claim.trim().len() == claim.len()
 }
 
-/// The head of a token, which nobody has vouched for.
+/// The header of a token, which is not verified yet.
 pub fn header(token: &str) -> Result<Header> {
     let refuse = |why: &str| Error::Unauthenticated(why.to_owned());
-    // Of claims, too: a person may have chosen them.
+    // Also checks the claims, because a person may have chosen their values.
     let mut parts = token.split('.').take(2).filter_map(|part| URL_SAFE_NO_PAD.decode(part).ok());
     if parts.any(|part| is_reserved(&part)) {
         return Err(refuse("the token cannot be read"));
     }
     let header = decode_header(token).map_err(|_| refuse("the token cannot be read"))?;
     if header.crit.is_some() || header.extras.inner().contains_key("crit") {
-        return Err(refuse("the token asks for extensions that are not known here"));
+        return Err(refuse("the token requires extensions that the server does not support (`crit`)"));
     }
     Ok(header)
 }
 
-/// The claims of a token that one of the keys has signed. They are only read, and not looked at.
+/// Verifies that one of the keys signed the token, and returns its claims without validating them.
 pub fn signed(token: &str, header: &Header, keys: &[DecodingKey]) -> Result<Map<String, Value>> {
     let mut validation = Validation::new(header.alg);
     validation.required_spec_claims.clear();
@@ -73,7 +73,7 @@ pub fn signed(token: &str, header: &Header, keys: &[DecodingKey]) -> Result<Map<
     Err(unreadable(&why))
 }
 
-/// Why a token is refused that cannot be decoded. What it says is read only once its signature is known to be right.
+/// Error for a token that cannot be decoded. Claims are parsed only after the signature was verified.
 fn unreadable(why: &ErrorKind) -> Error {
     match why {
         ErrorKind::Json(error) => malformed(error),
@@ -81,10 +81,10 @@ fn unreadable(why: &ErrorKind) -> Error {
     }
 }
 
-/// Why claims are refused that are not what they have to be.
+/// Error for claims that are missing or malformed.
 pub fn malformed(error: &serde_json::Error) -> Error {
     let told = error.to_string();
-    // Where in the payload means nothing to whoever sees only the token.
+    // Cut off the position: the payload is not visible in an encoded token.
     let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
     Error::Unauthenticated(format!("a claim is missing or malformed: {what}"))
 }

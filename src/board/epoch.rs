@@ -1,14 +1,14 @@
-//! Which epoch the board is in, as this node knows it, and what follows from that.
+//! The epoch of the invalidation tokens in Redis, as this node knows it, and the rules that follow from it.
 //!
-//! The database has the epoch: a name, by which all keys of the board begin, and the run of Redis that it is of. A node reads it
-//! again and again, and goes by its own monotonic clock:
+//! The database stores the epoch: a name, which is part of all keys, and the run of Redis that it belongs to. A node
+//! reads it repeatedly, and measures time with its own monotonic clock:
 //!
-//! - It believes the board for [`trust`](Pace::trust) after it has begun to read the epoch, and not before an epoch has been known to
-//!   it for [`quiet`](Pace::quiet). So a moment after an epoch was raised nobody believes the one before, and the next one is
-//!   believed much later than that: in between nobody believes anything, and whoever commits need not take anything down.
-//! - Who cannot take something down raises the epoch, and waits for that moment.
+//! - It trusts the tokens for [`trust`](Pace::trust) after it began to read the epoch, and only once it has known that
+//!   epoch for [`quiet`](Pace::quiet). So soon after an epoch is replaced no node trusts the old one, and nodes begin
+//!   to trust the new one much later. In between no node trusts any token, and commits need not invalidate.
+//! - A node that cannot invalidate a token starts a new epoch, and waits for that moment.
 //!
-//! `board-model` checks all of it in every order of events.
+//! The crate `board-model` checks this in every order of events.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -16,45 +16,45 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// What no run of Redis is called.
+/// Stands for "no run of Redis" in the database.
 const NOWHERE: &str = "-";
 
-/// How long things last.
+/// The durations of the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// A reading of the epoch is relied on for this long.
+    /// How long a reading of the epoch is valid.
     pub trust: Duration,
 }
 
 impl Pace {
-    /// An epoch is not used until it has been known for this long.
+    /// How long a node must have known an epoch before it uses it.
     pub fn quiet(self) -> Duration {
         self.trust * 4
     }
 
-    /// How often the epoch is read.
+    /// How often a node reads the epoch.
     pub fn look(self) -> Duration {
         self.trust / 2
     }
 }
 
-/// A time in which all nodes go by the same Redis, and nothing that has to be taken down was left hanging.
+/// A period during which all nodes use the same Redis, and no invalidation fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
     pub name: Arc<str>,
-    /// Of which run of a Redis it is; of none while somebody cannot reach it.
+    /// The run of Redis it belongs to. `None` while a node cannot use Redis.
     pub run: Option<Arc<str>>,
 }
 
 impl Epoch {
-    /// A new one, that never was.
+    /// A new epoch with a random name.
     pub fn fresh(run: Option<Arc<str>>) -> Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(Error::internal)?;
         Ok(Self { name: format!("{:016x}", u64::from_ne_bytes(name)).into(), run })
     }
 
-    /// As the database has it.
+    /// Parses the value in the database.
     pub fn read(text: &str) -> Self {
         let (name, run) = text.split_once(' ').unwrap_or((text, NOWHERE));
         Self { name: name.into(), run: (run != NOWHERE).then(|| run.into()) }
@@ -67,58 +67,58 @@ impl Display for Epoch {
     }
 }
 
-/// What a node knows of the epoch.
+/// This node's knowledge of the epoch.
 #[derive(Clone, Debug)]
 pub struct Known {
     pace: Pace,
     pub epoch: Epoch,
-    /// When it was known first.
+    /// When this node first knew the epoch.
     since: Instant,
     /// When its last reading began.
     read_at: Instant,
-    /// From when on nobody believes an earlier epoch, and until when nobody believes this one or one that comes.
+    /// After the first instant no node trusts an earlier epoch. Before the second none trusts this or a later one.
     closed: (Instant, Instant),
 }
 
 impl Known {
-    /// An epoch that this node has raised itself, between two instants.
+    /// An epoch that this node has written between two instants.
     pub fn raised(pace: Pace, epoch: Epoch, (began, ended): (Instant, Instant)) -> Self {
         let closed = (ended + pace.trust, began + pace.quiet());
         Self { pace, epoch, since: ended, read_at: began, closed }
     }
 
-    /// Notes that the database had, or was given, an epoch between two instants.
+    /// Notes that the database held, or was given, an epoch between two instants.
     pub fn note(&mut self, epoch: Epoch, (began, ended): (Instant, Instant)) {
         if self.epoch != epoch {
-            // It was raised after the last reading began, as is whatever may come yet.
+            // It was written after the last reading began, and so will be any later one.
             let next = (ended + self.pace.trust, self.read_at + self.pace.quiet());
-            // Where the board is closed up to then, it stays closed.
+            // If the tokens are already untrusted up to then, they stay so.
             let from = if next.0 <= self.closed.1 { self.closed.0 } else { next.0 };
             (self.epoch, self.since, self.closed) = (epoch, ended, (from, next.1));
         }
         self.read_at = began;
         if self.epoch.run.is_none() {
-            // Nobody believes an epoch of no Redis, and the next one was not there yet.
+            // No node trusts an epoch without a Redis, and the next epoch did not exist yet.
             self.closed.1 = began + self.pace.quiet();
         }
     }
 
-    /// Whether what hangs on the board is believed.
+    /// Whether this node trusts the tokens.
     pub fn is_trusted(&self, now: Instant) -> bool {
         self.epoch.run.is_some() && now < self.read_at + self.pace.trust && now >= self.since + self.pace.quiet()
     }
 
-    /// Whether nobody believes the board, so that nothing need be taken down.
+    /// Whether no node trusts the tokens, so that commits need not invalidate.
     pub fn is_closed(&self, now: Instant) -> bool {
         now >= self.closed.0 && now < self.closed.1
     }
 
-    /// From when on nobody believes an earlier epoch.
+    /// The instant after which no node trusts an earlier epoch.
     pub fn closed_from(&self) -> Instant {
         self.closed.0
     }
 
-    /// Whether no epoch is believed that this node has not heard of.
+    /// Whether every epoch that a node may trust is known to this node.
     pub fn is_fresh(&self, now: Instant) -> bool {
         now < self.read_at + self.pace.quiet()
     }
@@ -148,7 +148,7 @@ mod tests {
         assert!(known.is_trusted(at(10_999)) && !known.is_trusted(at(11_000)));
         assert!(known.is_fresh(at(16_999)) && !known.is_fresh(at(17_000)));
 
-        // Others may believe the one before for two seconds more.
+        // Others may trust the previous epoch for two seconds more.
         known.note(epoch("b"), (at(12_000), at(12_010)));
         assert!(!known.is_trusted(at(12_020)) && !known.is_closed(at(14_009)) && known.is_closed(at(14_010)));
         assert!(known.is_closed(at(16_999)) && !known.is_closed(at(17_000)), "it may have been raised at nine seconds");

@@ -1,4 +1,4 @@
-//! The way to Redis. A connection is to one run of it: after a restart or a failover it is lost, and the next one is to another run.
+//! The connection to Redis. It belongs to one run of Redis: a restart or a failover ends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use redis::{Client, Pipeline, RedisError, cmd, pipe};
 use super::place::Token;
 use crate::error::{Error, Result};
 
-/// Keys of one command.
+/// The most keys of one command.
 const KEYS: usize = 1000;
 
-/// A token goes after this, and is hung up again by whoever misses it.
+/// The lifetime of a token. A reader that misses it registers a new one.
 pub const LASTS: Duration = Duration::from_mins(10);
 
-/// A connection.
+/// A connection to one run of Redis.
 #[derive(Clone)]
 pub struct Link {
     connection: MultiplexedConnection,
-    /// The run of Redis that it is to.
+    /// The run of Redis that it connects to.
     pub run: Arc<str>,
 }
 
 impl Link {
-    /// Fails where the Redis at the URL does not answer, or is a copy of another.
+    /// Fails if the Redis at the URL does not answer, or is a replica.
     pub async fn open(url: &str) -> Result<Self> {
         let client = Client::open(url).map_err(away)?;
         let mut connection = client.get_multiplexed_async_connection().await.map_err(away)?;
@@ -32,15 +32,15 @@ impl Link {
         Ok(Self { connection, run })
     }
 
-    /// Whether it still leads to where it led to.
+    /// Checks that the connection still leads to the same run.
     pub async fn holds(&mut self) -> Result<()> {
         let run = run_of(&mut self.connection).await?;
-        if run == self.run { Ok(()) } else { Err(Error::Unavailable("it was restarted".into())) }
+        if run == self.run { Ok(()) } else { Err(Error::Unavailable("Redis was restarted or replaced".into())) }
     }
 
-    /// What hangs at places: one round trip.
+    /// The tokens under these keys, in one round trip.
     ///
-    /// The first is read by a command that a copy of another Redis refuses, so that none is read whose other half lags behind.
+    /// The first key is read with GETEX, which a replica refuses: a replica may lag behind.
     pub async fn tokens(&mut self, keys: &[String]) -> Result<Vec<Option<Token>>> {
         let Some((first, rest)) = keys.split_first() else { return Ok(Vec::new()) };
         let mut all = pipe();
@@ -51,7 +51,7 @@ impl Link {
         Ok(std::iter::once(first).chain(tokens(&found)).collect())
     }
 
-    /// Hangs a token up at each place where there is none, and returns what hangs there then: one round trip.
+    /// Sets a token under each key that has none, and returns the tokens then present: one round trip.
     pub async fn hang(&mut self, keys: &[String], token: Token) -> Result<Vec<Option<Token>>> {
         let mut all = pipe();
         for key in keys {
@@ -63,7 +63,7 @@ impl Link {
         Ok(tokens(&found).collect())
     }
 
-    /// Takes down whatever hangs at places: one round trip. A Redis that is full does it, too.
+    /// Deletes the tokens under these keys: one round trip. Works even if Redis is out of memory.
     pub async fn take_down(&mut self, keys: &[String]) -> Result<()> {
         let mut all = pipe();
         for keys in keys.chunks(KEYS) {
@@ -83,7 +83,7 @@ fn tokens(found: &[redis::Value]) -> impl Iterator<Item = Option<Token>> {
     found.iter().filter_map(redis::Value::as_sequence).flatten().map(token)
 }
 
-/// Nothing where there is nothing, or what is no token.
+/// `None` if there is no value, or it is not a token.
 fn token(value: &redis::Value) -> Option<Token> {
     let redis::Value::BulkString(bytes) = value else { return None };
     Some(Token::from_be_bytes(bytes.as_slice().try_into().ok()?))
@@ -93,7 +93,7 @@ fn millis() -> u64 {
     u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What the Redis at a URL says of itself; `Config` where no board can hang there.
+/// Describes the Redis at a URL. `Config` if it cannot hold invalidation tokens.
 pub async fn examine(url: &str) -> Result<String> {
     let wrong = |error: RedisError| Error::Config(format!("REDIS_URL cannot be used: {error}"));
     let mut connection = Client::open(url).map_err(wrong)?.get_multiplexed_async_connection().await.map_err(wrong)?;
@@ -106,31 +106,31 @@ fn judged(about: &str) -> Result<String> {
     let version = of("redis_version:");
     let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
     if (numbers.next(), numbers.next()) < (Some(6), Some(2)) {
-        return Err(Error::Config(format!("the board needs Redis 6.2 or newer, and this is {version}")));
+        return Err(Error::Config(format!("TIDINGS_BOARD needs Redis 6.2 or newer, but this is {version}")));
     }
     if of("role:") != "master" {
-        return Err(Error::Config("the board needs the Redis that others copy, and this is a copy".into()));
+        return Err(Error::Config("TIDINGS_BOARD needs a Redis primary, but this is a replica".into()));
     }
     let advice = match (of("maxmemory:"), of("maxmemory_policy:")) {
-        ("0", _) => ", and takes as much memory as there is",
-        (_, "noeviction") => ", and hangs up nothing more once it is full: maxmemory-policy allkeys-lru is better",
-        _ => ", and forgets when it is full, as it may",
+        ("0", _) => ", and has no memory limit",
+        (_, "noeviction") => ", but refuses writes once it is full: set maxmemory-policy to allkeys-lru",
+        _ => ", and evicts keys once it is full, as it should",
     };
-    Ok(format!("Redis {version} holds it{advice}"))
+    Ok(format!("Redis {version} is suitable{advice}"))
 }
 
-/// By what a Redis is told from others, from itself after a restart, and after it was a copy of another.
+/// Identifies a run of Redis. It changes with a restart, and when a replica is promoted.
 async fn run_of(connection: &mut MultiplexedConnection) -> Result<Arc<str>> {
     let about: String = cmd("INFO").query_async(connection).await.map_err(away)?;
     let of = |field: &str| about.lines().find_map(|line| line.strip_prefix(field)).map(str::trim);
     match (of("run_id:"), of("master_replid:"), of("role:")) {
         (Some(run), Some(history), Some("master")) => Ok(format!("{run}.{history}").into()),
-        (.., Some("slave")) => Err(Error::Unavailable("it is a copy of another Redis".into())),
-        _ => Err(Error::Unavailable("it does not say which it is".into())),
+        (.., Some("slave")) => Err(Error::Unavailable("it is a replica of another Redis".into())),
+        _ => Err(Error::Unavailable("it does not report its run id".into())),
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn away(cause: RedisError) -> Error {
     Error::Unavailable(cause.to_string())
 }
@@ -147,11 +147,11 @@ mod tests {
                 format!("redis_version:{version}\r\nrole:{role}\r\nmaxmemory:{most}\r\nmaxmemory_policy:{policy}\r\n");
             judged(&about).map_err(|error| error.to_string())
         };
-        assert_eq!(said("7.2.4", "master", "").unwrap(), "Redis 7.2.4 holds it, and takes as much memory as there is");
-        assert!(said("6.2.0", "master", "noeviction").unwrap().ends_with("allkeys-lru is better"));
-        assert!(said("10.0.1", "master", "allkeys-lru").unwrap().ends_with("as it may"));
+        assert_eq!(said("7.2.4", "master", "").unwrap(), "Redis 7.2.4 is suitable, and has no memory limit");
+        assert!(said("6.2.0", "master", "noeviction").unwrap().ends_with("set maxmemory-policy to allkeys-lru"));
+        assert!(said("10.0.1", "master", "allkeys-lru").unwrap().ends_with("as it should"));
         assert!(said("6.0.16", "master", "").unwrap_err().contains("6.2 or newer"));
-        assert!(said("7.0.0", "slave", "").unwrap_err().contains("this is a copy"));
+        assert!(said("7.0.0", "slave", "").unwrap_err().contains("this is a replica"));
         assert!(judged("").is_err());
     }
 }

@@ -1,12 +1,12 @@
-//! The board: what hangs there says that nothing has changed. With it overviews that are remembered are served without asking the
-//! database.
+//! Invalidation tokens in Redis. With them the server returns cached overviews without a statement on the database.
 //!
-//! It is a Redis that may lose anything at any time. Who wants to know later whether something has changed hangs a token up at the
-//! places that it depends on, and then asks the database. Whoever commits a change takes down what hangs at its places, before they
-//! acknowledge it. So where the same tokens still hang, nothing has changed that anybody was told of. There is nothing to count and
-//! nothing that could be compared wrongly: a token that is gone, for whatever reason, means to ask again.
+//! Redis may lose a token at any time. A reader registers tokens under the keys that its overview depends on, and then
+//! reads the database. A commit deletes the tokens under the keys that it changes before it is acknowledged. So while
+//! the same tokens are present, no acknowledged change has touched the overview. A missing token, for any reason, only
+//! means to read the database again, so there is nothing to count or compare.
 //!
-//! What a Redis cannot know, that it was left out, or lags behind, or is another one by now, is the matter of its [`Epoch`].
+//! Redis cannot know that a node failed to reach it, that it lags behind, or that it was replaced. The [`Epoch`] covers
+//! these cases.
 
 mod epoch;
 mod link;
@@ -34,25 +34,25 @@ pub use epoch::{Epoch, Known, Pace};
 pub use link::examine;
 pub use place::{Place, Token, share};
 
-/// How long a reader waits for Redis. They ask the database then.
+/// How long a reader waits for Redis before it reads the database.
 const READ: Duration = Duration::from_millis(200);
 
-/// How long whoever commits waits for Redis. They raise the epoch then.
+/// How long a commit waits for Redis before it starts a new epoch.
 const PUSH: Duration = Duration::from_millis(500);
 
-/// How long a commit waits for nobody to believe the board any more.
+/// How long a commit waits until no node trusts the old tokens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A node's end of it.
+/// A node's access to the tokens.
 pub struct Board {
     url: String,
-    /// What the keys of this database begin with.
+    /// The beginning of all keys of this database.
     prefix: String,
     pub pace: Pace,
-    /// What is known of the epoch; nothing until it was read.
+    /// `None` until this node has started an epoch.
     known: Mutex<Option<Known>>,
     link: Mutex<Option<Link>>,
-    /// How often something could not be taken down.
+    /// How often an invalidation failed.
     failures: AtomicU64,
     wanted: Notify,
     changed: watch::Sender<()>,
@@ -60,7 +60,7 @@ pub struct Board {
     push_time: Histogram,
 }
 
-/// What hung at places, at some moment.
+/// The tokens read from Redis at some moment.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens(HashMap<Place, Token>);
 
@@ -69,7 +69,7 @@ impl Tokens {
         self.0.get(&place).copied()
     }
 
-    /// Takes what hung there a little later for what hangs there, where both are known.
+    /// Adds tokens that were read a little later; they replace the earlier ones.
     pub fn add(&mut self, later: Self) {
         self.0.extend(later.0);
     }
@@ -77,12 +77,12 @@ impl Tokens {
 
 impl Debug for Board {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "the board in {:?}", self.known.lock().as_ref().map(|known| &known.epoch))
+        write!(f, "the Redis invalidation in {:?}", self.known.lock().as_ref().map(|known| &known.epoch))
     }
 }
 
 impl Board {
-    /// On the Redis at a URL, for the database that calls itself so. Not connected yet.
+    /// For the Redis at a URL and the database of this name. Does not connect yet.
     pub fn new(url: String, database: &str, pace: Pace, metrics: &Metrics) -> Self {
         Self {
             url,
@@ -98,13 +98,13 @@ impl Board {
         }
     }
 
-    /// What hangs at places, the tenant's first among them; nothing where the board is not to be believed.
+    /// The tokens at these places, with the tenant's first. `None` if the tokens cannot be trusted.
     pub async fn tokens(&self, places: &[Place]) -> Option<Tokens> {
         self.ask(places, |mut link, keys| async move { link.tokens(&keys).await }).await
     }
 
-    /// What hangs at places, once something does; nothing where the board is not to be believed. What the database says
-    /// afterwards holds for as long as that hangs.
+    /// Registers a token at each place that has none, and returns all of them. `None` if they cannot be trusted. A
+    /// later read of the database stays valid while these tokens are present.
     pub async fn hang(&self, places: &[Place]) -> Option<Tokens> {
         let mut token = [0; 8];
         getrandom::fill(&mut token).ok()?;
@@ -124,13 +124,13 @@ impl Board {
             self.lose(&run);
             return None;
         };
-        // What was believed when it was asked may not be any more when it is answered.
+        // The epoch may have changed while Redis answered.
         let (still, _) = self.trusted().filter(|_| found.len() == places.len())?;
         let all = places.iter().zip(found).filter_map(|(place, token)| Some((*place, token?)));
         (still == epoch).then(|| Tokens(all.collect()))
     }
 
-    /// Whether what hangs on it is believed.
+    /// Whether this node trusts the tokens.
     pub fn is_trusted(&self) -> bool {
         self.trusted().is_some()
     }
@@ -146,8 +146,8 @@ impl Board {
         format!("{}{}:", self.prefix, epoch.name)
     }
 
-    /// Takes down what hangs at the places of which a commit tells. When this returns, no node believes any of it: where that is not
-    /// to be had from Redis, the epoch has been raised. False where that cannot be either, so that nothing must be acknowledged.
+    /// Deletes the tokens at the places that a commit concerns. On return no node trusts them: if Redis did not delete
+    /// them, a new epoch has started. Returns `false` if that failed too; the commit must then not be acknowledged.
     pub async fn take_down(&self, notices: &[Notice]) -> bool {
         let places: BTreeSet<Place> = notices.iter().flat_map(concerned).collect();
         if places.is_empty() {
@@ -167,7 +167,7 @@ impl Board {
             match known {
                 Some(known) if known.is_closed(now) => return,
                 Some(known) if now < known.closed_from() => {
-                    // Later by then, if the epoch is raised once more.
+                    // Later than that, if another epoch starts meanwhile.
                     sleep_until(known.closed_from().into()).await;
                     continue;
                 }
@@ -184,7 +184,7 @@ impl Board {
         }
     }
 
-    /// Whether Redis has taken them down, and is the one of the epoch.
+    /// Whether Redis deleted the tokens, and is the run of this epoch.
     async fn taken_from(&self, epoch: &Epoch, places: &BTreeSet<Place>) -> bool {
         let link = self.link.lock().clone().filter(|link| epoch.run.as_ref() == Some(&link.run));
         let Some(mut link) = link else { return false };
@@ -197,21 +197,21 @@ impl Board {
         is_taken
     }
 
-    /// Lets a connection go that does not do what it should, so that nobody else waits for it.
+    /// Drops a connection that does not work, so that no other request waits for it.
     fn lose(&self, run: &Arc<str>) {
         if self.link.lock().take_if(|link| link.run == *run).is_some() {
-            tracing::warn!("Redis does not answer in time: overviews are asked of the database");
+            tracing::warn!("Redis does not answer in time: cached overviews are checked against the database");
             self.trusted.set(0);
         }
         self.wanted.notify_one();
     }
 
-    /// Waits until it is time to look at the epoch again.
+    /// Waits until it is time to read the epoch again.
     pub async fn due(&self) {
         let _ = timeout(self.pace.look(), self.wanted.notified()).await;
     }
 
-    /// Believes nothing that hangs there until this node has raised the epoch: the database that it was agreed on in is another one.
+    /// Trusts no token until this node has started a new epoch, because its database was replaced.
     pub fn forget(&self) {
         *self.known.lock() = None;
         self.trusted.set(0);
@@ -219,12 +219,12 @@ impl Board {
         self.changed.send_replace(());
     }
 
-    /// How often something could not be taken down.
+    /// How often an invalidation failed.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::SeqCst)
     }
 
-    /// The run of the Redis that can be reached, if one can; connects where there is no connection.
+    /// The run of the reachable Redis, if any. Connects if there is no connection.
     pub async fn reached(&self) -> Option<Arc<str>> {
         let link = self.link.lock().clone();
         if let Some(mut link) = link {
@@ -239,18 +239,18 @@ impl Board {
         Some(self.link.lock().insert(link).run.clone())
     }
 
-    /// Of which run of Redis the epoch is, as far as it is known.
+    /// The Redis run that the current epoch belongs to, if known.
     pub fn run(&self) -> Option<Arc<str>> {
         self.known.lock().as_ref().and_then(|known| known.epoch.run.clone())
     }
 
-    /// Notes that the database had an epoch between two instants.
+    /// Notes that the database held an epoch between two instants.
     pub fn note(&self, epoch: Epoch, between: (Instant, Instant)) {
         {
             let mut known = self.known.lock();
             match &mut *known {
                 Some(known) => known.note(epoch, between),
-                // Somebody has raised it who is not this node: it may be of a moment ago.
+                // Another node may have started it just now. This node starts one of its own first.
                 None => return,
             }
         }
@@ -258,7 +258,7 @@ impl Board {
         self.changed.send_replace(());
     }
 
-    /// Notes that this node has raised the epoch between two instants.
+    /// Notes that this node started an epoch between two instants.
     pub fn raised(&self, epoch: Epoch, between: (Instant, Instant)) {
         let mut known = self.known.lock();
         match &mut *known {

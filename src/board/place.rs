@@ -1,30 +1,30 @@
-//! The places of the board, and which of them a change concerns.
+//! The invalidation keys, and which of them a change concerns.
 
 use entity::ids::{ChannelId, TenantId, UserId};
 
 use crate::hub::Notice;
 
-/// What hangs at a place. None hangs there twice.
+/// A random value under an invalidation key. None is used twice under the same key.
 pub type Token = u64;
 
-/// Where a token hangs while nothing happens there that changes what an inbox shows.
+/// An invalidation key: its token is deleted when something changes that an inbox shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// Their inbox is changed, or something is put into it, or they listen to other channels, or are no user any more.
+    /// The user's inbox changed or received an item, the user's subscriptions changed, or the user was erased.
     User(UserId),
-    /// The tenant's catalogue, a text, a profile is another, or something was amended.
+    /// The tenant's catalogue, a notification or a sender's profile changed, or a user was erased.
     Tenant(TenantId),
-    /// Something is published to a channel of this share.
+    /// A notification was published to a channel of this share.
     Channels(TenantId, u8),
 }
 
 impl Place {
-    /// Of a channel.
+    /// The key for a channel.
     pub fn of(tenant: TenantId, channel: ChannelId) -> Self {
         Self::Channels(tenant, share(channel))
     }
 
-    /// Under what its token is kept.
+    /// The Redis key.
     pub fn key(self, prefix: &str) -> String {
         match self {
             Self::User(user) => format!("{prefix}u{user}"),
@@ -34,12 +34,12 @@ impl Place {
     }
 }
 
-/// Which of its tenant's 256 shares a channel is of: they have a place each, which users who listen to one of its channels watch.
+/// A channel's share, one of 256 of its tenant. Each has one key, which all subscribers of its channels watch.
 pub fn share(channel: ChannelId) -> u8 {
     channel.0.to_le_bytes()[0]
 }
 
-/// What is to be taken down for what a commit tells.
+/// The keys that a commit invalidates.
 pub fn concerned(notice: &Notice) -> impl Iterator<Item = Place> {
     let Notice { tenant, channels, users, changed, items, listeners, erased, catalogue, doubtful, everybody, .. } =
         notice;

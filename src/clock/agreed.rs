@@ -1,37 +1,36 @@
-//! The time that all nodes over one database have in common.
+//! The clock that all nodes of a database share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
 
 use super::{Clock, Millis};
 
-/// How far a node's clock and the database's may differ, in milliseconds, before neither is believed in what cannot be
-/// taken back.
+/// The most milliseconds that a node's clock and the database's may differ. Beyond that, the server does nothing
+/// irreversible by either.
 pub const MOST: Millis = 60_000;
 
-/// The database's time, as far as a node can tell without asking each time.
+/// The database's time, as a node knows it without a query.
 ///
-/// It was heard from the database at some moment, and has gone on since by a clock of this machine that nobody sets. So nodes
-/// agree to within the time of a round trip, and a machine's clock that is put forward or back in the meantime changes nothing.
-/// Where the machine's clock and the database's differ by more than a minute, one of them is wrong, and nobody knows which: the
-/// node then goes on from where they last agreed, or by the database's where they never did. Nothing that was sent may be deleted
-/// meanwhile, or published because it is due.
+/// The node reads the database's clock now and then and advances it with the machine's monotonic clock. So nodes agree
+/// to within a round trip, and setting the machine's clock has no effect. If the machine's clock and the database's
+/// differ by more than a minute, one of them is wrong. The node then continues from the time when they last agreed, or
+/// follows the database if they never did. Meanwhile it deletes nothing that was sent, and publishes nothing scheduled.
 ///
-/// SQLite has no clock but this machine's, and one that a test has set stands still; then it is that clock alone.
+/// With SQLite, and with a clock set by a test, the node's own clock is used alone.
 #[derive(Debug)]
 pub struct Agreed {
     own: Clock,
     follows: bool,
     began: Instant,
-    /// What time it was when this began.
+    /// The shared time at `began`.
     began_at: AtomicI64,
     has_settled: AtomicBool,
-    /// How far this machine's clock is ahead of the database's, negative where it is behind.
+    /// Milliseconds that this machine's clock is ahead of the database's. Negative if it is behind.
     ahead: AtomicI64,
 }
 
 impl Agreed {
-    /// By a node's own clock until the database's is heard, or for good where that is no other.
+    /// Starts from the node's own clock. `has_other`: whether the database has a clock of its own to follow.
     pub fn new(own: Clock, has_other: bool) -> Self {
         let (follows, began_at) = (has_other && !own.is_set(), own.now());
         Self {
@@ -44,7 +43,7 @@ impl Agreed {
         }
     }
 
-    /// The instant in milliseconds.
+    /// The time in milliseconds since 1970.
     pub fn now(&self) -> Millis {
         if !self.follows {
             return self.own.now();
@@ -53,10 +52,10 @@ impl Agreed {
         self.began_at.load(Ordering::SeqCst).saturating_add(passed)
     }
 
-    /// Asks what time it is elsewhere, and goes by the answer as far as it can be believed.
+    /// Reads the database's clock, and follows it unless the two clocks disagree.
     ///
-    /// The answer is from some moment between the question and its arrival, so only what lies outside of these is a difference:
-    /// an answer that took long moves nothing that is right.
+    /// The answer is from some moment between the request and its arrival. Only the part outside that interval counts
+    /// as a difference, so a slow answer does not move a correct clock.
     pub async fn compare<E>(&self, elsewhere: impl Future<Output = Result<Millis, E>>) -> Result<(), E> {
         if !self.follows {
             return Ok(());
@@ -75,8 +74,7 @@ impl Agreed {
         Ok(())
     }
 
-    /// By how many milliseconds this machine's clock is ahead of the database's when they were last compared; negative where it
-    /// is behind.
+    /// Milliseconds that this machine's clock was ahead of the database's at the last comparison. Negative if behind.
     pub fn ahead(&self) -> Millis {
         self.ahead.load(Ordering::SeqCst)
     }
@@ -86,17 +84,17 @@ impl Agreed {
         self.ahead().abs() > MOST
     }
 
-    /// What to tell of it.
+    /// The difference, for logs and `/readyz`.
     pub fn told(&self) -> String {
         match self.ahead() / 1000 {
-            0 => "the clock of this node says what the database's says".into(),
+            0 => "the clock of this node agrees with the database's".into(),
             seconds @ ..0 => format!("the clock of this node is {} s behind the database's", seconds.abs()),
             seconds => format!("the clock of this node is {seconds} s ahead of the database's"),
         }
     }
 }
 
-/// How far one who read `asked` before and `answered` after is certainly ahead of an answer.
+/// By how much a clock that read `asked` before and `answered` after is certainly ahead of `theirs`.
 fn lead(theirs: Millis, asked: Millis, answered: Millis) -> Millis {
     if theirs < asked {
         asked.saturating_sub(theirs)
@@ -117,12 +115,12 @@ mod tests {
 
     const DAY: i64 = 86_400_000;
 
-    /// The node hears that the clock of the database is off by so much.
+    /// The node reads a database clock that is off by this many milliseconds.
     async fn hear(node: &Agreed, off: i64) {
         node.compare(async { Ok::<_, Infallible>(Clock::System.now() + off) }).await.unwrap();
     }
 
-    /// How far the node is off, to within what a test may take.
+    /// By how many seconds the node is off, rounded to 10 s.
     fn off(node: &Agreed) -> i64 {
         (node.now() - Clock::System.now() + 5_000).div_euclid(10_000) * 10
     }
@@ -145,7 +143,7 @@ mod tests {
         let node = Agreed::new(own.clone(), true);
         hear(&node, 0).await;
         own.advance(TimeDelta::days(40));
-        assert_eq!(off(&node), 0, "before they are compared");
+        assert_eq!(off(&node), 0, "before the clocks are compared");
         hear(&node, 0).await;
         assert_eq!((off(&node), node.is_in_doubt()), (0, true));
         assert_eq!(node.told(), "the clock of this node is 3456000 s ahead of the database's");

@@ -1,4 +1,4 @@
-//! The time, which tests set, and which all nodes have in common.
+//! Clocks: a node's own, which tests can set, and the one that all nodes share.
 
 mod agreed;
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Milliseconds since 1970, as the tables keep them.
+/// Milliseconds since 1970, as in the tables.
 pub type Millis = i64;
 
 pub use agreed::Agreed;
@@ -15,12 +15,12 @@ pub use agreed::Agreed;
 /// The clock of one node.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The machine's.
+    /// The machine's clock.
     #[default]
     System,
-    /// That of a machine whose clock is wrong by so many milliseconds, for tests.
+    /// The machine's clock, off by this many milliseconds. For tests.
     Skewed(Arc<AtomicI64>),
-    /// Stands still until somebody moves it.
+    /// Stands still until it is advanced. For tests.
     Set(Arc<AtomicI64>),
 }
 
@@ -30,17 +30,17 @@ impl Clock {
         Self::Set(Arc::new(AtomicI64::new(now.timestamp_millis())))
     }
 
-    /// The machine's clock, wrong by so much.
+    /// The machine's clock, off by `by`.
     pub fn skewed(by: TimeDelta) -> Self {
         Self::Skewed(Arc::new(AtomicI64::new(by.num_milliseconds())))
     }
 
-    /// Whether it stands still by itself, so that it cannot be compared with any other.
+    /// Whether it stands still, and so cannot be compared with another clock.
     pub fn is_set(&self) -> bool {
         matches!(self, Self::Set(_))
     }
 
-    /// The instant in milliseconds.
+    /// The time in milliseconds since 1970.
     #[expect(clippy::disallowed_methods, reason = "the one place where the machine's clock is read")]
     pub fn now(&self) -> Millis {
         match self {
@@ -50,7 +50,7 @@ impl Clock {
         }
     }
 
-    /// Moves a clock of a test; the machine's cannot be moved.
+    /// Moves a test's clock. Does nothing to the machine's.
     pub fn advance(&self, by: TimeDelta) {
         if let Self::Set(millis) | Self::Skewed(millis) = self {
             millis.fetch_add(by.num_milliseconds(), Ordering::SeqCst);
@@ -58,14 +58,14 @@ impl Clock {
     }
 }
 
-/// The instant of a text as RFC 3339 has it; else what it must be.
+/// Parses an RFC 3339 timestamp. The error says what the text must be.
 pub fn instant(text: &str) -> Result<Millis, &'static str> {
     let instant = DateTime::parse_from_rfc3339(text);
     let instant = instant.map_err(|_| "must be an instant such as 2026-11-21T08:30:00.000Z (RFC 3339)")?;
     Ok(instant.timestamp_millis())
 }
 
-/// As the calendar has it. Instants outside of chrono's 262,000 years do not come from us.
+/// As a calendar date. Times outside of chrono's 262,000 years do not occur.
 pub fn calendar(at: Millis) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at).unwrap_or_default()
 }

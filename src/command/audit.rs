@@ -1,4 +1,4 @@
-//! What services and operators did, as JSON lines.
+//! `tidings audit`: prints the audit log of a tenant as JSON lines.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -16,24 +16,24 @@ use tidings::model::slice::Slice;
 use super::say::say;
 use super::serve::start_over;
 
-/// Entries that are read at a time.
+/// Entries per page.
 const ENTRIES: usize = 500;
 
-/// Whose, and from when on.
+/// Options of `tidings audit`.
 #[derive(Args)]
 pub struct Audit {
     #[command(flatten)]
     config: Box<Config>,
-    /// The tenant whose log it is.
+    /// Tenant to print the audit log of.
     #[arg(long)]
     tenant: String,
-    /// Only what was done at this instant or later, such as `2026-11-01T00:00:00Z`.
+    /// Print only entries from this instant on, such as `2026-11-01T00:00:00Z`.
     #[arg(long)]
     since: Option<DateTime<Utc>>,
 }
 
 impl Audit {
-    /// Says all of it, newest first, a line each.
+    /// Prints the entries, newest first, one per line.
     pub async fn run(self) -> Result<()> {
         let (_held, app) = start_over(*self.config, Use::Beside).await?;
         let tenant = tenant::existing(&app, &self.tenant).await?;

@@ -1,4 +1,4 @@
-//! A copy of a database of SQLite.
+//! `tidings backup`: copies a SQLite database.
 
 use std::path::PathBuf;
 
@@ -9,31 +9,31 @@ use tidings::error::Result;
 
 use super::say::say_done;
 
-/// From where, and where to.
+/// Options of `tidings backup`.
 #[derive(Args)]
 pub struct Backup {
-    /// The file to make, which must not be there.
+    /// File to create; it must not exist.
     target: PathBuf,
     #[command(flatten)]
     database: DatabaseConfig,
 }
 
 impl Backup {
-    /// Copies, checks, and says what the copy has.
+    /// Copies the database, checks the copy, and prints its size and counts.
     pub async fn run(self) -> Result<()> {
         let copy = database::backup(self.database.url(), &self.target, stopped()).await?;
         let told = format!(
-            "{}: {} bytes, {} tenants, {} entries of their logs\n",
+            "{}: {} bytes, {} tenants, {} log entries\n",
             self.target.display(),
             copy.bytes,
             copy.tenants,
             copy.entries
         );
-        say_done(&told, "the copy is made and checked")
+        say_done(&told, "the copy was written and checked")
     }
 }
 
-/// As the server is, or as the terminal goes away. Signals are heard from the call on, not only once it is waited for.
+/// Resolves on SIGINT, SIGTERM or SIGHUP. Signals count from this call on, not only from the first poll.
 fn stopped() -> impl Future<Output = ()> {
     #[cfg(unix)]
     let mut heard = {

@@ -1,4 +1,4 @@
-//! `tidings serve --demo`: a tenant to look at, and where to click.
+//! `tidings serve --demo`: fills a tenant with sample data and prints links and tokens.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::say::say;
 use super::serve::{serve_over, start};
 use super::token::Token;
 
-/// Everybody's, so that backends may sign tokens with it, too. Whoever sets one of their own has that.
+/// Public, so that backends can sign tokens with it, too. Not used if the operator sets a secret.
 const SECRET: &str = "demo-secret-for-trying-out-only-0000";
 
-/// How long the tokens are valid that are printed.
+/// How long the printed tokens are valid.
 const DAY: Duration = Duration::from_hours(24);
 
 /// Serves the demo on this machine, over a database that is thrown away.
@@ -25,14 +25,14 @@ const DAY: Duration = Duration::from_hours(24);
 /// Fails with `Config` if a database is set or if other machines could reach the server: the demo's tokens are public.
 pub async fn serve(mut config: Config) -> Result<()> {
     if config.database.url.is_some() {
-        let why = "DATABASE_URL is set: --demo gives its tokens to everybody, and so has a database of its own, which it throws away. \
-            Leave one of the two out";
+        let why = "DATABASE_URL is set, but the tokens of --demo are public, so it only runs on a temporary database: \
+            leave out one of the two";
         return Err(Error::Config(why.into()));
     }
     if !config.listen.address.ip().is_loopback() {
         let why = format!(
-            "TIDINGS_LISTEN is {}, where others may reach it: --demo gives its tokens to everybody, and so listens on this machine alone, such as at \
-             127.0.0.1:8080",
+            "TIDINGS_LISTEN is {}, which other machines may reach, but the tokens of --demo are public: \
+             use an address of this machine, such as 127.0.0.1:8080",
             config.listen.address
         );
         return Err(Error::Config(why));
@@ -44,14 +44,14 @@ pub async fn serve(mut config: Config) -> Result<()> {
     let folder = folder()?;
     config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
     if config.keys.key.is_none() {
-        // What it seals is thrown away with it.
+        // Everything encrypted with this key is deleted with the database.
         config.keys.key = Some(key()?);
     }
     let (_held, app) = start(config).await?;
     demo::fill(&app).await?;
     let pages = demo::routes(app.clone());
     let served = serve_over(app, pages, async |address| greet(&auth, address)).await;
-    // A folder that stays among the temporary files does no harm.
+    // A folder left among the temporary files does no harm.
     let _ = std::fs::remove_dir_all(folder);
     served
 }
@@ -77,15 +77,15 @@ fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
     let (tenant, name) = (demo::TENANT, demo::USER);
     let known = if auth.secret.as_deref() == Some(SECRET) {
         format!(
-            "Tokens are signed with TIDINGS_SECRET={SECRET}, which is no secret:\n\
-             do not serve anything else with it. Pages from localhost may use the API.\n\n"
+            "Tokens are signed with TIDINGS_SECRET={SECRET}, which is public:\n\
+             do not use it for another server. Pages from localhost may use the API.\n\n"
         )
     } else {
         String::new()
     };
     say(&format!(
-        "\nThe demo is ready: a tenant called {tenant}, whose users have two weeks of notifications.\n\n\
-         A product with the bell in its page, and the operator's desk and console:\n\n  \
+        "\nThe demo is ready: the users of the tenant {tenant} have two weeks of notifications.\n\n\
+         An example product with the bell, the operator's desk, and the console:\n\n  \
            product  http://{address}/demo\n  \
            desk     http://{address}/desk#token={admin}\n  \
            console  http://{address}/console#token={admin}\n\n  \
@@ -99,5 +99,5 @@ fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
     ))
 }
 
-/// All that a bell needs.
+/// The query that a bell in a page needs.
 const OVERVIEW: &str = "{ viewer { overview(cap: 99) { unread { count exact } types { type { title } unread { count } latest { title } } } } }";

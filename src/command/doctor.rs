@@ -1,4 +1,4 @@
-//! What is wrong with the settings, and with whatever they name. It changes nothing, and leaves nothing behind.
+//! `tidings doctor`: checks the settings and the services they name. It changes nothing and leaves nothing behind.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use tidings::{auth, board, hub, telemetry};
 
 use super::say::say;
 
-/// What was looked at, and what was found.
+/// What was checked, and the result of each check.
 #[derive(Default)]
 struct Findings(Vec<(Cow<'static, str>, Result<String>)>);
 
@@ -32,7 +32,7 @@ impl Findings {
     }
 }
 
-/// Looks, and tells; fails where anything is wrong.
+/// Runs all checks and prints the results. Fails if any check failed.
 pub async fn run(config: &Config, log: &LogConfig, json: bool) -> Result<()> {
     let findings = look(config, log).await;
     let ailing = findings.ailing();
@@ -50,21 +50,21 @@ pub async fn run(config: &Config, log: &LogConfig, json: bool) -> Result<()> {
         };
         say(&findings.0.into_iter().map(line).collect::<String>())?;
     }
-    if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} thing(s) to mend"))) }
+    if ailing == 0 { Ok(()) } else { Err(Error::Config(format!("{ailing} problem(s) found"))) }
 }
 
 async fn look(config: &Config, log: &LogConfig) -> Findings {
     let mut findings = Findings::default();
-    findings.note("log", telemetry::check(log).map(|()| format!("goes by {}", log.log)));
+    findings.note("log", telemetry::check(log).map(|()| format!("filter {}", log.log)));
     findings.note("settings", config.check().map(|()| "complete".into()));
     findings.note("tokens", tokens(&config.auth).await);
-    // What is wrong with these settings themselves is said of all of them.
+    // Errors in these settings are already reported by the check of all settings.
     if let Ok(Some(of)) = config.oidc.read(&config.auth, &config.public) {
         findings.note("sign-in", SignIn::examine(of).await);
     }
     if let Some(path) = &config.wire.operations {
         let listed = Operations::open(path).await;
-        findings.note("operations", listed.map(|_| format!("users may run those of {}", path.display())));
+        findings.note("operations", listed.map(|_| format!("users may run only the operations of {}", path.display())));
     }
     findings.note("secrets", secrets(&config.keys));
     let sends = Egress::new(&config.egress).and_then(|egress| egress.examine());
@@ -80,7 +80,7 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
             look_at(&mut findings, config, &db).await;
             db.close().await;
         }
-        Ok(None) => findings.note("database", Ok(format!("{} will be made", config.database.url()))),
+        Ok(None) => findings.note("database", Ok(format!("{} will be created", config.database.url()))),
         Err(error) => findings.note("database", Err(error)),
     }
     match Sources::read(&config.sources, &|name| std::env::var_os(name)) {
@@ -102,23 +102,23 @@ async fn look(config: &Config, log: &LogConfig) -> Findings {
     findings
 }
 
-/// Whether a source answers, and whether it lets rules do no more than they need to.
+/// Checks that a source answers, and that its user has no more privileges than rules need.
 async fn looked_at(source: &Source) -> Result<String> {
     let checked = source.check().await.map_err(|failure: Failure| match failure.kind {
         FailureKind::Unreachable | FailureKind::TimedOut => Error::Unavailable(failure.to_string()),
         FailureKind::Refused | FailureKind::Failed => Error::Config(failure.to_string()),
     })?;
     if checked.may.is_empty() {
-        return Ok(format!("{} answers, and lets rules read alone", checked.version));
+        return Ok(format!("{} answers, and its user can only read", checked.version));
     }
     Err(Error::Config(format!(
-        "{} lets rules do more than read: {}; docs/rules.md says what to grant",
+        "{}: its user can do more than read: {}; docs/rules.md says what to grant",
         checked.version,
         checked.may.join(", ")
     )))
 }
 
-/// By what tokens are checked, and whether that is there.
+/// Lists what verifies tokens, and fails if the keys cannot be read.
 async fn tokens(auth: &AuthConfig) -> Result<String> {
     auth.check()?;
     let mut by = Vec::new();
@@ -136,26 +136,26 @@ async fn tokens(auth: &AuthConfig) -> Result<String> {
             "neither TIDINGS_SECRET nor TIDINGS_JWKS is set: every token would be refused".into(),
         ));
     }
-    Ok(format!("checked by {}", by.join(", ")))
+    Ok(format!("verified with {}", by.join(", ")))
 }
 
-/// By what secrets of tenants are sealed.
+/// Lists the keys that encrypt secrets of tenants.
 fn secrets(keys: &KeysConfig) -> Result<String> {
     let vault = Vault::new(keys)?;
     Ok(match (vault.check(), &keys.previous_key) {
-        (Err(_), _) => "none can be kept: TIDINGS_KEY is not set".into(),
-        (Ok(()), None) => "sealed with TIDINGS_KEY".into(),
-        (Ok(()), Some(_)) => "sealed with TIDINGS_KEY, and opened with TIDINGS_PREVIOUS_KEY, too".into(),
+        (Err(_), _) => "the server cannot store any: TIDINGS_KEY is not set".into(),
+        (Ok(()), None) => "encrypted with TIDINGS_KEY".into(),
+        (Ok(()), Some(_)) => "encrypted with TIDINGS_KEY, and decrypted with TIDINGS_PREVIOUS_KEY too".into(),
     })
 }
 
-/// What requests to addresses of users may reach.
+/// Lists the destinations that requests to user-supplied URLs may reach.
 fn egress(config: &EgressConfig) -> String {
-    let with = |(entry, opens): (String, bool)| if opens { format!("{entry} at every port") } else { entry };
+    let with = |(entry, opens): (String, bool)| if opens { format!("{entry} on every port") } else { entry };
     let listed: Vec<_> = config.allow.entries().into_iter().map(with).collect();
     match listed.as_slice() {
-        [] => "reaches public addresses alone, by https".into(),
-        listed => format!("reaches public addresses by https, and {}", listed.join(", ")),
+        [] => "reaches only public addresses, over https".into(),
+        listed => format!("reaches public addresses over https, and {}", listed.join(", ")),
     }
 }
 
@@ -163,7 +163,7 @@ async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     let pooler = if config.database.pooler.is_some() { " through a pooler" } else { "" };
     let mut sound = db.is_sound(config.database.url()).await;
     if sound.is_ok() && db.fence.is_read_only() {
-        let why = "the server is read-only, as one is that copies another: name the one that it copies";
+        let why = "the server is read-only, so it may be a replica: set DATABASE_URL to the primary";
         sound = Err(Error::Config(why.into()));
     }
     findings.note("database", sound.map(|()| format!("{:?} answers{pooler}", db.backend())));
@@ -174,11 +174,11 @@ async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     findings.note("connections", connections(config, db).await);
     findings.note("clock", clock(config, db).await);
     if config.public.url.is_none() && mail::has_relays(db).await.unwrap_or_default() {
-        let hint = "letters go out without a link to unsubscribe, for TIDINGS_PUBLIC_URL is not set";
+        let hint = "emails have no unsubscribe link, because TIDINGS_PUBLIC_URL is not set";
         findings.note("mail", Ok(hint.into()));
     }
     let is_up_to_date = db.migrations().await.is_ok_and(|all| all.check().is_ok() && all.pending.is_empty());
-    // What is wrong with the keys is said of `secrets`.
+    // The check of `secrets` reports errors in the keys.
     if let Ok(vault) = Vault::new(&config.keys)
         && is_up_to_date
     {
@@ -193,7 +193,7 @@ async fn look_at(findings: &mut Findings, config: &Config, db: &Database) {
     }
 }
 
-/// Whether the URL for what does not go through the pooler leads to the same database.
+/// Whether the direct URL names the same database.
 async fn directly(direct: &DatabaseConfig, db: &Database) -> Result<String> {
     let direct = database::open(direct).await?;
     let is_same = db.is(&direct).await;
@@ -206,37 +206,40 @@ async fn migrations(db: &Database) -> Result<String> {
     migrations.check()?;
     match migrations.pending.len() {
         0 if !migrations.unknown.is_empty() => {
-            Ok("up to date, and newer than this program in what it need not know".into())
+            Ok("up to date, and has newer migrations that this program does not need".into())
         }
         0 => Ok("up to date".into()),
         _ if let Err(error) = db.rehearse().await => Err(error),
         _ if !db.may_create().await? => Err(Error::Config(
-            "some are to be applied, and this database user may not make tables: run `tidings migrate` as one who may"
+            "some are pending, but this database user may not create tables: run `tidings migrate` as a user who may"
                 .into(),
         )),
-        many => Ok(format!("{many} to apply: `tidings migrate`, or `tidings serve`, does it")),
+        many => Ok(format!("{many} pending: `tidings migrate` or `tidings serve` applies them")),
     }
 }
 
-/// Whether the server gives as many connections as this process may ask for.
+/// Whether the database allows as many connections as this process may open.
 async fn connections(config: &Config, db: &Database) -> Result<String> {
-    // Those that look after the database, migrate, and carry notices between nodes.
+    // Besides the pool: connections for health checks, migrations, and change notices between nodes.
     let wanted = i64::from(config.database.connections) + if db.backend() == DbBackend::Postgres { 4 } else { 2 };
     if config.database.pooler.is_some() {
-        return Ok(format!("up to {} to the pooler, which shares its own among all", config.database.connections + 1));
+        return Ok(format!(
+            "up to {} to the pooler, whose own connections all nodes share",
+            config.database.connections + 1
+        ));
     }
     match db.most_connections().await? {
         Some(most) if most < wanted => Err(Error::Config(format!(
-            "this process may ask for {wanted} connections, and the database gives this user {most}: lower TIDINGS_CONNECTIONS"
+            "this process may open {wanted} connections, but the database allows this user {most}: lower TIDINGS_CONNECTIONS"
         ))),
-        Some(most) => Ok(format!("up to {wanted} of the {most} that the database gives")),
-        None => Ok("as many as this process opens".into()),
+        Some(most) => Ok(format!("up to {wanted} of the {most} that the database allows")),
+        None => Ok("the database has no limit".into()),
     }
 }
 
 async fn clock(config: &Config, db: &Database) -> Result<String> {
     if db.backend() == DbBackend::Sqlite {
-        return Ok("this machine's".into());
+        return Ok("SQLite uses the clock of this machine".into());
     }
     let agreed = Agreed::new(config.clock(), true);
     agreed.compare(db.time()).await?;

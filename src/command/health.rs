@@ -1,4 +1,4 @@
-//! Whether the server that runs here is alive, or ready, for whoever has neither a shell nor curl.
+//! `tidings health`: a health check for containers that have neither a shell nor curl.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -12,24 +12,24 @@ use tokio::time::timeout;
 
 use super::say::say;
 
-/// How long the server may take.
+/// Time limit for connecting and reading the response.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most bytes of an answer that are read.
+/// Maximum bytes read of a response.
 const ANSWER: u64 = 4096;
 
-/// Where it is asked, and what.
+/// Options of `tidings health`.
 #[derive(Args)]
 pub struct Health {
     #[command(flatten)]
     listen: ListenConfig,
-    /// Ask whether it can serve (`/readyz`), not only whether it is alive (`/healthz`).
+    /// Ask whether the server is ready to serve (`/readyz`), not only whether it is alive (`/healthz`).
     #[arg(long)]
     ready: bool,
 }
 
 impl Health {
-    /// Asks, and says what was answered; fails where that is no.
+    /// Sends the request and prints the response. Fails unless the status is 200.
     pub async fn run(self) -> Result<()> {
         let address = reachable(self.listen.admin.unwrap_or(self.listen.address));
         let path = if self.ready { "/readyz" } else { "/healthz" };
@@ -50,7 +50,7 @@ impl Health {
     }
 }
 
-/// Where somebody on this machine finds a server that listens on all addresses.
+/// Replaces an unspecified address (`0.0.0.0`, `::`) by the loopback address.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

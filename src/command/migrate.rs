@@ -1,4 +1,4 @@
-//! Tables, made and taken away.
+//! `tidings migrate`: applies and reverts migrations.
 
 use clap::Args;
 use tidings::config::DatabaseConfig;
@@ -7,21 +7,21 @@ use tidings::error::Result;
 
 use super::say::{say, say_done};
 
-/// Which database, and which way.
+/// Options of `tidings migrate`.
 #[derive(Args)]
 pub struct Migrate {
     #[command(flatten)]
     database: DatabaseConfig,
-    /// Take all of them back instead, and with them EVERYTHING that is stored. Refused while servers run.
+    /// Revert all migrations instead, which deletes ALL data. Refused while servers run.
     #[arg(long, requires = "yes")]
     down: bool,
-    /// That everything that is stored may go.
+    /// Confirm that all data may be deleted.
     #[arg(long)]
     yes: bool,
 }
 
 impl Migrate {
-    /// Does it, and says what was done.
+    /// Runs the migrations and prints their names.
     pub async fn run(self) -> Result<()> {
         let database = if self.down {
             self.database.past_the_pooler()?
@@ -32,7 +32,7 @@ impl Migrate {
         let db = database::open(&database).await?;
         let (word, done) = if self.down {
             db.is_left_alone().await?;
-            ("taken back", db.unmigrate().await?)
+            ("reverted", db.unmigrate().await?)
         } else {
             ("applied", db.migrate().await?)
         };

@@ -1,4 +1,4 @@
-//! What the command line can do, a file a command where it is more than a call.
+//! The commands of the command line. Each command that is more than one call has a file of its own.
 
 mod audit;
 mod backup;
@@ -20,59 +20,59 @@ use tidings::domain;
 use tidings::error::Result;
 use tidings::graphql::Schema;
 
-/// One of the commands, with its options.
+/// A command with its options.
 #[derive(Subcommand)]
 pub enum Command {
     /// Serve the API.
     Serve {
         #[command(flatten)]
         config: Box<Config>,
-        /// With a tenant to look at, a secret that everybody knows, and a database that is thrown away.
+        /// Serve a demo tenant, with a public secret and a temporary database.
         #[arg(long)]
         demo: bool,
     },
     /// Print a signed token.
     Token(token::Token),
-    /// Apply the migrations that the database lacks; `serve` does it by itself.
+    /// Apply the pending migrations; `serve` does this at start-up.
     Migrate(migrate::Migrate),
-    /// Delete once, now, what is past the retention window; `serve` does it every hour. Safe while servers run.
+    /// Delete data that is past the retention window, once; `serve` does this every hour. Safe while servers run.
     Sweep {
         #[command(flatten)]
         config: Box<Config>,
     },
-    /// Print what services and operators did of a tenant's, newest first, as JSON lines. Safe while servers run.
+    /// Print the actions of a tenant's services and operators, newest first, as JSON lines. Safe while servers run.
     Audit(audit::Audit),
-    /// Copy a SQLite database into a new file while it is served, and check the copy.
+    /// Copy a SQLite database into a new file and check the copy. Safe while the server runs.
     Backup(backup::Backup),
-    /// Make a database that was restored from a backup ready to be served: to be run before any server is.
+    /// Prepare a database restored from a backup. Run it before you start any server.
     Restored(restored::Restored),
-    /// Bring over users, subscriptions, or what was sent before, from a file. Safe while servers run, and as often as you like.
+    /// Import users, subscriptions or earlier notifications from a file. Safe while servers run, and safe to repeat.
     Import(Box<import::Import>),
-    /// Say whether the server that runs here is alive; for health checks of containers.
+    /// Check whether the server on this machine is alive; for health checks of containers.
     Health(health::Health),
-    /// Print the API in the schema definition language.
+    /// Print the GraphQL schema in the schema definition language.
     Schema {
-        /// As a subgraph of Apollo Federation 2, for the composer of a supergraph.
+        /// Print it as a subgraph of Apollo Federation 2, for composition into a supergraph.
         #[arg(long)]
         federation: bool,
     },
-    /// Say what is wrong with the settings, and with the database and whatever else they name.
+    /// Check the settings, the database, and the other services and files that the settings name.
     Doctor {
         #[command(flatten)]
         config: Box<Config>,
-        /// As a JSON object, for programs.
+        /// Print a JSON object, for programs.
         #[arg(long)]
         json: bool,
     },
 }
 
 impl Command {
-    /// Whether it looks for what is wrong.
+    /// Whether this is `doctor`.
     pub fn is_doctor(&self) -> bool {
         matches!(self, Self::Doctor { .. })
     }
 
-    /// Does it.
+    /// Runs the command.
     pub async fn run(self, log: &LogConfig) -> Result<()> {
         match self {
             Self::Serve { config, demo: true } => demo::serve(*config).await,
@@ -103,5 +103,5 @@ async fn sweep(config: Config) -> Result<()> {
          activities\n",
         swept.notifications, swept.publications, swept.items, swept.channels, swept.actions, swept.views
     );
-    say_done(&told, "what is past the window is deleted")
+    say_done(&told, "everything past the retention was deleted")
 }

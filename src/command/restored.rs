@@ -1,4 +1,4 @@
-//! What a restored database needs before it is served.
+//! `tidings restored`: prepares a restored database before it is served.
 
 use clap::Args;
 use tidings::config::Config;
@@ -9,24 +9,25 @@ use tidings::error::Result;
 use super::say::say_done;
 use super::serve::start_over;
 
-/// How far numbers are raised where nobody says otherwise.
+/// Default of `--by`.
 const BY: i64 = 10_000_000;
 
-/// Which database, and by how much.
+/// Options of `tidings restored`.
 #[derive(Args)]
 pub struct Restored {
     #[command(flatten)]
     config: Box<Config>,
-    /// More than all tenants together can have published, and made of anything, since the backup; 1,000 to 1,000,000,000.
+    /// How far to raise all ids and log positions: more than all tenants together can have created or published since
+    /// the backup; 1,000 to 1,000,000,000.
     #[arg(long, default_value_t = BY, value_parser = clap::value_parser!(i64).range(1_000..=1_000_000_000))]
     by: i64,
-    /// That it was restored: each time, numbers are used up.
+    /// Confirm that the database was restored. Each run uses up numbers.
     #[arg(long, required = true)]
     yes: bool,
 }
 
 impl Restored {
-    /// Raises all numbers that clients may know.
+    /// Raises all numbers that clients may remember, so that none is reused for something else.
     pub async fn run(self) -> Result<()> {
         let mut config = *self.config;
         config.database = config.database.past_the_pooler()?;
@@ -35,9 +36,9 @@ impl Restored {
         let tenants = domain::chore::restored::restored(&app, self.by).await?;
         app.db.close().await;
         let told = format!(
-            "{tenants} tenants go on {} numbers further: what clients know of before means nothing else\n",
+            "raised the numbers of {tenants} tenants by {}: ids and cursors that clients know are not used again\n",
             self.by
         );
-        say_done(&told, "the numbers are raised")
+        say_done(&told, "the numbers were raised")
     }
 }

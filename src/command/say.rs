@@ -1,20 +1,20 @@
-//! What a command says on standard output, which may be full.
+//! Prints the output of commands to standard output, which may be full.
 
 use std::io::{ErrorKind, Write};
 
 use tidings::error::{Error, Result};
 
-/// Says something. Who reads no further has heard enough.
+/// Prints text. A closed pipe is not an error: the reader has read enough.
 pub fn say(text: &str) -> Result<()> {
     written(text).map_err(|error| Error::Unavailable(format!("standard output cannot be written: {error}")))
 }
 
-/// Says what came of work; where that cannot be said, it is an error that says that the work is done.
+/// Prints the result of completed work. If that fails, the error says that the work is done.
 pub fn say_done(text: &str, done: &str) -> Result<()> {
     written(text).map_err(|error| Error::Unavailable(format!("{done}, but standard output cannot be written: {error}")))
 }
 
-/// Tells whoever watches; nobody need.
+/// Prints progress to standard error; failures are ignored.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The server, from its start to its end.
+//! `tidings serve`: runs the server from start-up to shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tidings::error::{Error, Result};
 use tidings::http::Server;
 use tidings::worker;
 
-/// Opens the database to serve it; it is made, and migrated, where it has to be.
+/// Locks and opens the database for serving. Creates and migrates it if necessary.
 pub async fn start(config: Config) -> Result<(Held, Arc<App>)> {
     config.check()?;
     let held = Held::of(config.database.url(), Use::Serving)?;
@@ -19,9 +19,9 @@ pub async fn start(config: Config) -> Result<(Held, Arc<App>)> {
     Ok((held, App::start(config, clock).await?))
 }
 
-/// The same for a command that works on what is there.
+/// Opens an existing database for another command.
 ///
-/// Fails with `Config` where there is nothing.
+/// Fails with `Config` if the database does not exist.
 pub async fn start_over(config: Config, wanted: Use) -> Result<(Held, Arc<App>)> {
     config.check()?;
     let url = config.database.url();
@@ -37,13 +37,13 @@ pub async fn start_over(config: Config, wanted: Use) -> Result<(Held, Arc<App>)>
     Ok((held, App::start(config, clock).await?))
 }
 
-/// Serves until it is told to stop; `greet` is told where, once somebody may come.
+/// Serves until a shutdown signal. Calls `greet` with the address once the server listens.
 pub async fn serve(config: Config, greet: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
     let (_held, app) = start(config).await?;
     serve_over(app, Router::new(), greet).await
 }
 
-/// The same over what is open already, with further pages.
+/// Serves an application that is already open, with additional pages.
 pub async fn serve_over(app: Arc<App>, pages: Router, greet: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
     let listener = tidings::http::listen(app.config.listen.address)?;
     let address = listener.local_addr().map_err(Error::internal)?;
@@ -59,10 +59,10 @@ pub async fn serve_over(app: Arc<App>, pages: Router, greet: impl AsyncFnOnce(So
     Ok(())
 }
 
-/// Ctrl-C, or SIGTERM from whatever supervises us.
+/// Resolves on Ctrl-C, or on SIGTERM from a process supervisor.
 async fn told_to_stop() {
     let interrupt = async {
-        // Without the signal nobody can ask us to stop, which is no reason to.
+        // If the signal cannot be received, wait forever: the server must not stop for that reason.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! Signed tokens, for the command line.
+//! `tidings token`: signs tokens.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use tidings::config::AuthConfig;
 use tidings::error::Result;
 use tidings::model::check;
 
-/// What a token is to say.
+/// Options of `tidings token`.
 #[derive(Args)]
 pub struct Token {
-    /// The tenant that the token opens.
+    /// Tenant that the token gives access to.
     #[arg(long, value_parser = id)]
     tenant: String,
-    /// The user; for services and operators, a name of your choice.
+    /// User that the token identifies; for services and operators, any name.
     #[arg(long, value_parser = id, required_unless_present = "role", required_if_eq("role", "user"))]
     user: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     role: Role,
-    /// How long it is valid: a number with s, m, h or d.
+    /// How long the token is valid: a number followed by s, m, h or d.
     #[arg(long, default_value = "1h", value_parser = duration)]
     ttl: Duration,
     #[arg(long)]
@@ -30,12 +30,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// Of somebody, by the settings of a server.
+    /// A token for a user, with the settings of a server.
     pub fn of(auth: &AuthConfig, tenant: &str, user: &str, role: Role, ttl: Duration) -> Self {
         Self { tenant: tenant.into(), user: Some(user.into()), role, ttl, scope: None, auth: auth.clone() }
     }
 
-    /// Signs it.
+    /// Signs the token.
     pub fn sign(self) -> Result<String> {
         let Self { tenant, user, role, ttl, scope, auth } = self;
         let exp = (Clock::System.now() / 1000).saturating_add_unsigned(ttl.as_secs());
@@ -44,7 +44,7 @@ impl Token {
     }
 }
 
-/// Ids as tokens may have them.
+/// Parses an id that is valid in a token.
 fn id(text: &str) -> Result<String, String> {
     check::code("", text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
@@ -60,7 +60,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err("must end in s, m, h or d".into()),
     };
     match number.saturating_mul(seconds) {
-        0 => Err("must be longer than nothing".into()),
+        0 => Err("must be longer than 0".into()),
         seconds => Ok(Duration::from_secs(seconds)),
     }
 }

@@ -1,4 +1,4 @@
-//! How many may be connected, and from where.
+//! Listen addresses, connection limits and trusted networks.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -9,50 +9,53 @@ use ipnet::IpNet;
 
 use crate::error::Error;
 
-/// Where the server is found.
+/// Addresses the server listens on.
 #[derive(Args, Clone, Debug)]
 pub struct ListenConfig {
     /// Address and port to listen on.
     #[arg(id = "listen", long = "listen", env = "TIDINGS_LISTEN", default_value = "127.0.0.1:8080", value_parser = address)]
     pub address: SocketAddr,
-    /// Another address and port, on which only `/healthz`, `/readyz` and `/metrics` are served; `/metrics` then is nowhere else.
+    /// Second address and port that serves only `/healthz`, `/readyz` and `/metrics`. If set, the main address does not
+    /// serve `/metrics`.
     #[arg(id = "admin_listen", long = "admin-listen", env = "TIDINGS_ADMIN_LISTEN", value_parser = address)]
     pub admin: Option<SocketAddr>,
 }
 
-/// Settings of connections; docs/limits.md says what each protects.
+/// Connection settings; docs/limits.md says what each protects.
 #[derive(Args, Clone, Debug)]
 pub struct ConnectionsConfig {
-    /// The most connections of this process; fewer where the system allows it fewer open files.
+    /// Maximum connections of this process; lowered at start-up if the system's limit of open files is too small.
     #[arg(long = "max-connections", env = "TIDINGS_MAX_CONNECTIONS", default_value_t = 25_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
-    /// The most connections from one address; of IPv6, from one /64.
+    /// Maximum connections from one address; for IPv6, from one /64.
     #[arg(long, env = "TIDINGS_CONNECTIONS_PER_ADDRESS", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     pub connections_per_address: u32,
-    /// Addresses and networks, separated by commas, whose connections are not counted by address, since a proxy there brings
-    /// everybody's; `none` for none.
+    /// Comma-separated addresses and networks of proxies that carry connections of many clients: the server does not
+    /// count their connections per address. `none` for an empty list.
     #[arg(long, env = "TIDINGS_PROXIES", default_value = Networks::OWN)]
     pub proxies: Networks,
-    /// Addresses and networks, separated by commas, of your proxies, whose `X-Forwarded-For` is believed; `none` for none.
+    /// Comma-separated addresses and networks of your proxies: the server uses `X-Forwarded-For` from these only.
+    /// `none` for an empty list.
     #[arg(long, env = "TIDINGS_TRUSTED_PROXIES", default_value = Networks::LOOPBACK)]
     pub trusted_proxies: Networks,
-    /// Seconds after SIGTERM for which `/readyz` says no while everything goes on, so that balancers look elsewhere first.
+    /// Seconds after SIGTERM during which the server still serves but `/readyz` fails, so that load balancers stop
+    /// sending requests; at most 600.
     #[arg(long, env = "TIDINGS_DRAIN_SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
     pub drain_seconds: u16,
-    /// The length of a second of the time-outs of connections, in milliseconds. Only tests set it.
+    /// Length of one second of the connection time-outs, in milliseconds. Only tests set it.
     #[arg(long, env = "TIDINGS_CONNECTION_SECOND_MILLIS", hide = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub connection_second_millis: u64,
 }
 
 impl ConnectionsConfig {
-    /// A second of the time-outs of connections, which tests shorten.
+    /// One second of the connection time-outs; tests shorten it.
     pub fn second(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.connection_second_millis)
     }
 }
 
 impl ListenConfig {
-    /// Finds two that are the same.
+    /// Fails with `Config` if the two addresses are the same.
     pub fn check(&self) -> Result<(), Error> {
         if self.admin == Some(self.address) && self.address.port() != 0 {
             return Err(Error::Config("TIDINGS_LISTEN and TIDINGS_ADMIN_LISTEN are the same address".into()));
@@ -61,14 +64,15 @@ impl ListenConfig {
     }
 }
 
-/// A name that has no address, which it may have in a moment.
+/// The host name has no address at the moment; a retry may succeed.
 #[derive(Debug, thiserror::Error)]
-#[error("no address of this name is found: {0}")]
+#[error("the host name cannot be resolved: {0}")]
 pub struct NotFound(String);
 
-/// Where to listen. A name (`localhost:8080`) is looked up once: of its addresses the first of IPv4 counts, if there is one.
+/// Parses a listen address. A name (`localhost:8080`) is looked up once; the first IPv4 address wins, or else the first
+/// address.
 ///
-/// Fails with [`NotFound`] where another try may help.
+/// Fails with [`NotFound`] if a retry may succeed.
 pub fn address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Send + Sync>> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -82,7 +86,7 @@ pub fn address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Sen
         Err(error) => return Err(NotFound(error.to_string()).into()),
     };
     let best = known.iter().find(|address| address.is_ipv4()).or(known.first());
-    best.copied().ok_or_else(|| NotFound("it has none".into()).into())
+    best.copied().ok_or_else(|| NotFound("it has no address".into()).into())
 }
 
 /// A list of networks.
@@ -90,13 +94,13 @@ pub fn address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Sen
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
-    /// This machine, and private networks (RFC 1918, RFC 4193).
+    /// This machine and private networks (RFC 1918, RFC 4193).
     const OWN: &str = "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
 
     /// This machine.
     const LOOPBACK: &str = "127.0.0.0/8,::1/128";
 
-    /// Whether an address is in one of them.
+    /// Whether one of the networks contains the address.
     pub fn have(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }

@@ -1,7 +1,7 @@
-//! What is shown of URLs: no users and passwords.
+//! Removes user names and passwords from URLs before they are shown.
 
-/// A text with `…` in place of the users and passwords of URLs: of each word, all between the scheme and the last `@`. A password may hold
-/// any character but white space that was not percent-encoded.
+/// Replaces user names and passwords of URLs by `…`: in each word, everything between the scheme and the last `@`. A
+/// password that was not percent-encoded may contain any character except white space.
 pub fn without_credentials(text: &str) -> String {
     text.split_inclusive(char::is_whitespace).map(word).collect()
 }
@@ -11,7 +11,7 @@ fn word(word: &str) -> String {
     let (before, host) = word.split_at(at);
     match before.find("://") {
         Some(scheme) => format!("{}…{host}", &before[..scheme + "://".len()]),
-        // A URL without its scheme.
+        // A URL without a scheme.
         None if before.contains(':') => format!("…{host}"),
         None => word.to_owned(),
     }

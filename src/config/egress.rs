@@ -1,4 +1,4 @@
-//! Where requests may lead to addresses that users of the API have named.
+//! Which private hosts the server may send requests to when users of the API name them.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -6,61 +6,62 @@ use std::str::FromStr;
 use clap::Args;
 use ipnet::IpNet;
 
-/// Settings of requests that go out.
+/// Settings of outgoing requests.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EgressConfig {
-    /// Networks, addresses and host names, separated by commas, that requests to addresses of users may reach although they are
-    /// private, and by http; each at one port, as in `10.0.0.0/8:443` and `[fd00::/8]:443`, or at every port; `none` for none.
+    /// Comma-separated networks, addresses and host names that requests to user-supplied URLs may reach even though
+    /// they are private or use plain http. An entry allows every port, or one port as in `10.0.0.0/8:443` and
+    /// `[fd00::/8]:443`. `none` for an empty list.
     #[arg(id = "egress_allow", long = "egress-allow", env = "TIDINGS_EGRESS_ALLOW", default_value = "none")]
     pub allow: Destinations,
-    /// The same for what browsers have subscribed, which are addresses that any user may name.
+    /// The same list for Web Push endpoints of browsers, which any user can name.
     #[arg(id = "push_allow", long = "push-allow", env = "TIDINGS_PUSH_ALLOW", default_value = "none")]
     pub push_allow: Destinations,
 }
 
 impl EgressConfig {
-    /// The settings of requests to browsers.
+    /// The settings of requests to Web Push endpoints.
     #[must_use]
     pub fn of_push(&self) -> Self {
         Self { allow: self.push_allow.clone(), push_allow: self.push_allow.clone() }
     }
 }
 
-/// Networks and hosts, each at one port or at every port.
+/// Networks and hosts, each with one port or every port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Destinations {
     networks: Vec<(IpNet, Option<u16>)>,
     names: Vec<(String, Option<u16>)>,
 }
 
-/// The most bytes of a host name (RFC 1035, section 2.3.4).
+/// Maximum bytes of a host name (RFC 1035, section 2.3.4).
 const NAME_BYTES: usize = 253;
 
 impl Destinations {
-    /// The networks that are listed.
+    /// The listed networks.
     pub fn networks(&self) -> impl Iterator<Item = IpNet> {
         self.networks.iter().map(|(network, _)| *network)
     }
 
-    /// Whether an address is in a network that is listed at this port.
+    /// Whether a listed network contains the address and allows this port.
     pub fn have(&self, address: IpAddr, port: u16) -> bool {
         self.networks.iter().any(|(network, at)| network.contains(&address) && at.is_none_or(|at| at == port))
     }
 
-    /// Whether a name is listed at this port, by itself: one that ends in it is not.
+    /// Whether the list has this exact host name and allows this port. Subdomains of a listed name do not match.
     pub fn name(&self, name: &str, port: u16) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
         let is_at = |at: &Option<u16>| at.is_none_or(|at| at == port);
         self.names.iter().any(|(listed, at)| listed.eq_ignore_ascii_case(name) && is_at(at))
     }
 
-    /// Whether an entry lists this port alone.
+    /// Whether an entry is limited to this port.
     pub fn names_port(&self, port: u16) -> bool {
         let ports = self.networks.iter().map(|(_, at)| at).chain(self.names.iter().map(|(_, at)| at));
         ports.flatten().any(|at| *at == port)
     }
 
-    /// Each entry as the setting has it, in the order of networks and names, and whether it opens every port.
+    /// Each entry as written in the setting, networks first, and whether it allows every port.
     pub fn entries(&self) -> Vec<(String, bool)> {
         let with = |host: String, port: &Option<u16>| match port {
             Some(port) if host.contains("::") => (format!("[{host}]:{port}"), false),
@@ -83,10 +84,10 @@ impl FromStr for Destinations {
         for entry in text.split(',').map(str::trim) {
             let wrong = || {
                 format!(
-                    "{entry:?} must be an address, a network such as 10.0.0.0/8, or a host name, with `:443` behind it for one port"
+                    "{entry:?} must be an address, a network such as 10.0.0.0/8, or a host name, and may end in a port such as `:443`"
                 )
             };
-            // An address of IPv6 is full of colons: with a port it stands in brackets.
+            // IPv6 addresses contain colons, so with a port they need brackets.
             let (host, port) = match (network(entry), entry.rsplit_once(':')) {
                 (None, Some((host, port))) => {
                     let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(wrong)?;
@@ -106,12 +107,13 @@ impl FromStr for Destinations {
     }
 }
 
-/// A network, or the one of a single address.
+/// Parses a network; a single address becomes a network of one address.
 fn network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse().map(|of: IpAddr| of.into()).ok())
 }
 
-/// Whether it can be looked up as it stands. What ends in a number is an address that was mistyped, which no URL has for a name.
+/// Whether the text is a host name. A last label that starts with a digit is a mistyped address; no URL has such a host
+/// name.
 fn is_name(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))

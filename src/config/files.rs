@@ -1,4 +1,4 @@
-//! Settings that stand in files: `--config`, and a file for each secret.
+//! Settings from files: `--config`, and one file per secret.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,25 +8,26 @@ use clap::{Arg, Args, Command};
 
 use crate::error::{Error, Result};
 
-/// Where further settings stand, which every command takes.
+/// The option for the settings file; every command has it.
 #[derive(Args, Clone, Debug)]
 pub struct FilesConfig {
-    /// File of settings, a line each: `KEY=value`, by the names of the environment, which wins over it. Lines that begin with `#`
-    /// are passed over.
+    /// File of settings, one `NAME=value` per line, with the names of the environment variables. The environment wins
+    /// over the file. Lines that begin with `#` are comments.
     #[arg(long, env = "TIDINGS_CONFIG", global = true)]
     pub config: Option<PathBuf>,
 }
 
-/// How a file is named that holds a secret: the secret's own name, and this.
+/// Suffix of the variable that names a secret's file, as in `TIDINGS_SECRET_FILE`.
 const FILE: &str = "_FILE";
 
-/// What stands in the environment, by name.
+/// Looks up an environment variable.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The arguments that a program was called with, and after them what files say beyond these and the environment: the file
-/// that `--config` names, and those that variables like `TIDINGS_SECRET_FILE` name.
+/// Returns the arguments, followed by the settings from files that neither the arguments nor the environment set: from
+/// the file that `--config` names, and from the files that variables such as `TIDINGS_SECRET_FILE` name.
 ///
-/// Fails with `Config` where a file cannot be read, names what is no setting, or says what another place says, too.
+/// Fails with `Config` if a file cannot be read, names an unknown setting, or sets something that is also set
+/// elsewhere.
 pub fn with_files(
     program: &Command,
     mut arguments: Vec<OsString>,
@@ -34,7 +35,7 @@ pub fn with_files(
 ) -> Result<Vec<OsString>> {
     let mut program = program.clone().ignore_errors(true);
     program.build();
-    // What is wrong with the arguments is told by whoever reads them.
+    // The caller parses the arguments again and reports errors in them.
     let Ok(given) = program.try_get_matches_from_mut(&arguments) else { return Ok(arguments) };
     let Some((command, _)) = given.subcommand() else { return Ok(arguments) };
     let file = match given.try_get_one::<PathBuf>("config") {
@@ -62,7 +63,7 @@ pub fn with_files(
     Ok(arguments)
 }
 
-/// What a file says of a setting, where the environment says nothing.
+/// The value of a setting from a file; `None` if the environment sets it.
 fn said_in_a_file(
     name: &str,
     argument: &Arg,
@@ -87,7 +88,7 @@ fn both(name: &str) -> Error {
     Error::Config(format!("both {name} and {name}{FILE} are set: leave one of them out"))
 }
 
-/// What is not shown by `--help` may be kept in a file of its own.
+/// Settings that `--help` hides may be kept in a file of their own.
 fn is_secret(argument: &Arg) -> bool {
     argument.is_hide_env_values_set()
 }
@@ -101,7 +102,7 @@ fn secret(name: &str, path: &Path) -> Result<String> {
     }
 }
 
-/// Reads a file of settings.
+/// Reads a settings file.
 fn settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
@@ -124,17 +125,18 @@ fn settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> 
             return Err(wrong(if like_a_name(name) {
                 format!("there is no setting {name:?}")
             } else {
-                "what stands before the = is no setting".into()
+                "the text before the = is not a setting".into()
             }));
         }
         if settings.insert(name.to_owned(), value.to_owned()).is_some() {
-            return Err(wrong(format!("{name} was set above")));
+            return Err(wrong(format!("{name} is set twice")));
         }
     }
     Ok(settings)
 }
 
-/// Whether it may be shown. In a file that is none of settings, what stands before a = may be part of a secret.
+/// Whether an error message may show the name. In a file that is not a settings file, the text before `=` may be part
+/// of a secret.
 fn like_a_name(name: &str) -> bool {
     let is_ours = ["TIDINGS_", "DATABASE_", "REDIS_", "OTEL_"].into_iter().any(|prefix| name.starts_with(prefix));
     is_ours
@@ -142,10 +144,10 @@ fn like_a_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// What some editors put before a text.
+/// Some editors put this at the start of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Without the quotes that files for shells and systemd have around values.
+/// Removes the quotes that shell and systemd files put around values.
 fn unquoted(value: &str) -> &str {
     let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
@@ -177,7 +179,7 @@ mod tests {
         },
     }
 
-    /// What a server is started with, by a file of settings, an environment and arguments.
+    /// The arguments a server starts with, given a settings file, an environment and arguments.
     fn started(file: &str, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Vec<String>> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("settings"), file).unwrap();
@@ -226,9 +228,9 @@ mod tests {
             ("TIDINGS_LISTN=a", &[], "settings:1: there is no setting \"TIDINGS_LISTN\""),
             ("TIDINGS_LISTEN_FILE=a", &[], "settings:1: there is no setting \"TIDINGS_LISTEN_FILE\""),
             ("TIDINGS_CONFIG=a", &[], "settings:1: there is no setting"),
-            ("c2VjcmV0IQ==", &[], "settings:1: what stands before the = is no setting"),
-            ("JBSWY3DPEHPK3PXP=", &[], "settings:1: what stands before the = is no setting"),
-            ("TIDINGS_LISTEN=a\nTIDINGS_LISTEN=b", &[], "settings:2: TIDINGS_LISTEN was set above"),
+            ("c2VjcmV0IQ==", &[], "settings:1: the text before the = is not a setting"),
+            ("JBSWY3DPEHPK3PXP=", &[], "settings:1: the text before the = is not a setting"),
+            ("TIDINGS_LISTEN=a\nTIDINGS_LISTEN=b", &[], "settings:2: TIDINGS_LISTEN is set twice"),
             (
                 "TIDINGS_SECRET=a\nTIDINGS_SECRET_FILE=@secret",
                 &[],

@@ -1,4 +1,4 @@
-//! Keys under which secrets of tenants are kept.
+//! Encryption keys for secrets of tenants.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -8,21 +8,21 @@ use clap::Args;
 
 use crate::error::{Error, Result};
 
-/// The bytes of a key of AES-256.
+/// Bytes of an AES-256 key.
 pub const KEY_BYTES: usize = 32;
 
-/// Settings of what is kept sealed.
+/// Settings of encryption at rest.
 #[derive(Args, Clone, Default)]
 pub struct KeysConfig {
-    /// Key under which secrets of tenants are sealed in the database: 32 bytes, in base64 or hexadecimal digits.
+    /// Key that encrypts secrets of tenants in the database: 32 bytes, as base64 or 64 hexadecimal digits.
     #[arg(long, env = "TIDINGS_KEY", hide_env_values = true)]
     pub key: Option<String>,
-    /// Another key that opens what was sealed with it, too, while it is being replaced.
+    /// Previous key, still accepted for decryption while `TIDINGS_KEY` replaces it; same form.
     #[arg(long, env = "TIDINGS_PREVIOUS_KEY", hide_env_values = true)]
     pub previous_key: Option<String>,
 }
 
-/// Whether they are set, and nothing of what they are.
+/// Shows whether keys are set, and never the keys.
 impl Debug for KeysConfig {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let [key, previous_key] = [&self.key, &self.previous_key].map(Option::is_some);
@@ -31,13 +31,13 @@ impl Debug for KeysConfig {
 }
 
 impl KeysConfig {
-    /// The keys, that which seals first; nothing where none is set.
+    /// The keys, the one that encrypts first. Empty if none is set.
     ///
-    /// Fails with `Config`, which names the setting and shows nothing of it.
+    /// Fails with `Config`, which names the setting but never shows its value.
     pub fn read(&self) -> Result<Vec<[u8; KEY_BYTES]>> {
         if self.key.is_none() && self.previous_key.is_some() {
             return Err(Error::Config(
-                "TIDINGS_PREVIOUS_KEY is the key before TIDINGS_KEY, which is not set: set that, to the same key if there is no other"
+                "TIDINGS_PREVIOUS_KEY is set, but TIDINGS_KEY is not: set it, to the same key if there is no new one"
                     .into(),
             ));
         }
@@ -46,7 +46,7 @@ impl KeysConfig {
         set.map(|(name, text)| {
             key(text.trim()).ok_or_else(|| {
                 Error::Config(format!(
-                    "{name} must be {KEY_BYTES} bytes, in base64 or as {} hexadecimal digits: `openssl rand -base64 {KEY_BYTES}` makes one",
+                    "{name} must be {KEY_BYTES} bytes, in base64 or as {} hexadecimal digits: `openssl rand -base64 {KEY_BYTES}` creates one",
                     2 * KEY_BYTES
                 ))
             })
@@ -55,7 +55,7 @@ impl KeysConfig {
     }
 }
 
-/// 64 hexadecimal digits are 48 bytes as base64, so neither is taken for the other.
+/// 64 hexadecimal digits would be 48 bytes as base64, so the two forms cannot be confused.
 fn key(text: &str) -> Option<[u8; KEY_BYTES]> {
     if text.len() == 2 * KEY_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let mut key = [0; KEY_BYTES];
@@ -97,7 +97,7 @@ mod tests {
             (keys(Some(""), None), "TIDINGS_KEY must be"),
             (keys(Some(&"hunter2".repeat(10)), None), "TIDINGS_KEY must be"),
             (keys(Some(&whole), Some("hunter2")), "TIDINGS_PREVIOUS_KEY must be"),
-            (keys(None, Some(&whole)), "TIDINGS_KEY, which is not set"),
+            (keys(None, Some(&whole)), "TIDINGS_KEY is not"),
         ] {
             let told = keys.read().unwrap_err();
             assert!(matches!(told, Error::Config(_)), "{told:?}");

@@ -1,102 +1,103 @@
-//! How much one caller may ask for; docs/limits.md says why each number is what it is.
+//! Limits of a request and of a caller; docs/limits.md gives the reason for each number.
 
 use clap::Args;
 
-/// The most that one request, or one caller in a minute, may ask for.
+/// Limits of one request, or of one caller per minute.
 #[derive(Args, Clone, Debug)]
 pub struct LimitsConfig {
-    /// The most bytes of a query document.
+    /// Maximum bytes of a query document.
     #[arg(long = "max-document-bytes", env = "TIDINGS_MAX_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.document_bytes)]
     pub document_bytes: usize,
-    /// The most tokens of a query document.
+    /// Maximum tokens of a query document.
     #[arg(long = "max-tokens", env = "TIDINGS_MAX_TOKENS", default_value_t = Self::DEFAULT.tokens)]
     pub tokens: usize,
-    /// The deepest nesting of brackets in a query document, 1 to 200: more overflows the stack of the parser.
+    /// Maximum nesting of brackets in a query document, 1 to 200; more would overflow the parser's stack.
     #[arg(long = "max-nesting", env = "TIDINGS_MAX_NESTING", default_value_t = Self::DEFAULT.nesting, value_parser = nesting)]
     pub nesting: usize,
-    /// The most fields and fragments of a query once its fragments are written out.
+    /// Maximum fields and fragments of a query, with every fragment expanded.
     #[arg(long = "max-fields", env = "TIDINGS_MAX_FIELDS", default_value_t = Self::DEFAULT.fields)]
     pub fields: usize,
-    /// The deepest nesting of fields.
+    /// Maximum nesting of fields.
     #[arg(long = "max-depth", env = "TIDINGS_MAX_DEPTH", default_value_t = Self::DEFAULT.depth)]
     pub depth: usize,
-    /// How often a field may stand inside of itself.
+    /// Maximum times a field may occur within itself.
     #[arg(long = "max-recursion", env = "TIDINGS_MAX_RECURSION", default_value_t = Self::DEFAULT.recursion)]
     pub recursion: usize,
-    /// The most fields of an operation's first level.
+    /// Maximum root fields of an operation.
     #[arg(long = "max-root-fields", env = "TIDINGS_MAX_ROOT_FIELDS", default_value_t = Self::DEFAULT.root_fields)]
     pub root_fields: usize,
-    /// The most aliases of a query.
+    /// Maximum aliases of a query.
     #[arg(long = "max-aliases", env = "TIDINGS_MAX_ALIASES", default_value_t = Self::DEFAULT.aliases)]
     pub aliases: usize,
-    /// The most directives of a query.
+    /// Maximum directives of a query.
     #[arg(long = "max-directives", env = "TIDINGS_MAX_DIRECTIVES", default_value_t = Self::DEFAULT.directives)]
     pub directives: usize,
-    /// The most that a user's operation may cost: a field costs 1, and what is below a list as often as it may have
-    /// rows. Services and operators have ten times as much.
+    /// Maximum complexity of a user's operation: each field costs 1, and fields below a list cost 1 for each row that
+    /// the list may have. Services and operators have ten times as much.
     #[arg(long = "max-complexity", env = "TIDINGS_MAX_COMPLEXITY", default_value_t = Self::DEFAULT.complexity)]
     pub complexity: usize,
-    /// The most entries of any list in the variables of a call.
+    /// Maximum entries of a list in the variables.
     #[arg(long = "max-list-items", env = "TIDINGS_MAX_LIST_ITEMS", default_value_t = Self::DEFAULT.list_items)]
     pub list_items: usize,
-    /// The most items of a page.
+    /// Maximum items of a page.
     #[arg(long = "max-page-size", env = "TIDINGS_MAX_PAGE_SIZE", default_value_t = Self::DEFAULT.page_size)]
     pub page_size: usize,
-    /// How long an operation may take, in milliseconds.
+    /// Maximum time of an operation, in milliseconds.
     #[arg(long = "max-execution-millis", env = "TIDINGS_MAX_EXECUTION_MILLIS", default_value_t = Self::DEFAULT.execution_millis)]
     pub execution_millis: u64,
-    /// Queries and mutations under way at the same time; more are refused at once with `UNAVAILABLE`.
+    /// Maximum queries and mutations in flight in this process; the server refuses more with `UNAVAILABLE` at once.
     #[arg(long = "max-in-flight", env = "TIDINGS_MAX_IN_FLIGHT", default_value_t = Self::DEFAULT.in_flight)]
     pub in_flight: usize,
-    /// Messages that a client may send on one socket in a minute; 0 for no limit.
+    /// Maximum messages a client may send on one socket per minute; 0 for no limit.
     #[arg(long = "socket-rate", env = "TIDINGS_SOCKET_RATE", default_value_t = Self::DEFAULT.socket_rate)]
     pub socket_rate: u32,
-    /// The most bytes of the body of a user's request.
+    /// Maximum bytes of a user's request body.
     #[arg(long = "max-body-bytes", env = "TIDINGS_MAX_BODY_BYTES", default_value_t = Self::DEFAULT.body_bytes)]
     pub body_bytes: usize,
-    /// The most bytes of the body of a service's or operator's request.
+    /// Maximum bytes of the request body of a service or operator.
     #[arg(long = "max-staff-body-bytes", env = "TIDINGS_MAX_STAFF_BODY_BYTES", default_value_t = Self::DEFAULT.staff_body_bytes)]
     pub staff_body_bytes: usize,
-    /// The most bytes of the answer to a user's query or mutation, and of each event of a subscription.
+    /// Maximum bytes of the response to a user's query or mutation, and of each event of a subscription.
     #[arg(long = "max-answer-bytes", env = "TIDINGS_MAX_ANSWER_BYTES", default_value_t = Self::DEFAULT.answer_bytes)]
     pub answer_bytes: usize,
-    /// The most bytes of the answer to a service or operator.
+    /// Maximum bytes of the response to a service or operator.
     #[arg(long = "max-staff-answer-bytes", env = "TIDINGS_MAX_STAFF_ANSWER_BYTES", default_value_t = Self::DEFAULT.staff_answer_bytes)]
     pub staff_answer_bytes: usize,
-    /// Operations (fields of the first level) of each user a minute; 0 for no limit.
+    /// Operations (root fields) per user and minute; 0 for no limit.
     #[arg(long = "rate", env = "TIDINGS_RATE", default_value_t = Self::DEFAULT.rate)]
     pub rate: u32,
-    /// Operations of each service and operator a minute; 0 for no limit.
+    /// Operations per service or operator and minute; 0 for no limit.
     #[arg(long = "staff-rate", env = "TIDINGS_STAFF_RATE", default_value_t = Self::DEFAULT.staff_rate)]
     pub staff_rate: u32,
-    /// Requests without a token a minute that one address (of IPv6, one /64) may send to each route; 0 for no limit.
+    /// Requests without a token per minute, from one address (for IPv6, one /64) to each route; 0 for no limit.
     #[arg(long = "network-rate", env = "TIDINGS_NETWORK_RATE", default_value_t = Self::DEFAULT.network_rate)]
     pub network_rate: u32,
-    /// Requests without a token a minute that all addresses together may send to each route; 0 for no limit.
+    /// Requests without a token per minute, from all addresses together to each route; 0 for no limit.
     #[arg(long = "route-rate", env = "TIDINGS_ROUTE_RATE", default_value_t = Self::DEFAULT.route_rate)]
     pub route_rate: u32,
-    /// Bytes of live events that a user may be sent a minute, over all subscriptions together; 0 for no limit.
+    /// Bytes of live events per user and minute, over all subscriptions together; 0 for no limit.
     #[arg(long = "event-bytes", env = "TIDINGS_EVENT_BYTES", default_value_t = Self::DEFAULT.event_bytes)]
     pub event_bytes: u32,
-    /// Subscriptions, follows, preferences of actions, and visits of views, of each user a day, new or not; 0 for no limit.
+    /// Subscriptions, follows, preferences of actions and visits of views per user and day, new or not; 0 for no limit.
     #[arg(long = "user-makes", env = "TIDINGS_USER_MAKES", default_value_t = Self::DEFAULT.user_makes)]
     pub user_makes: u32,
-    /// How many checked documents are remembered.
+    /// Maximum validated documents in the cache.
     #[arg(long = "cached-documents", env = "TIDINGS_CACHED_DOCUMENTS", default_value_t = Self::DEFAULT.cached_documents)]
     pub cached_documents: u32,
-    /// About how many bytes the remembered documents may take together; as much again for persisted queries.
+    /// Approximate bytes of the cached documents, and as much again for persisted queries.
     #[arg(long = "cached-document-bytes", env = "TIDINGS_CACHED_DOCUMENT_BYTES", default_value_t = Self::DEFAULT.cached_document_bytes)]
     pub cached_document_bytes: u32,
-    /// About how many bytes may be taken by what notifications show, which is remembered from one read to the next; 0 for none.
+    /// Approximate bytes of the cache of notification contents; 0 for no cache.
     #[arg(long = "cached-content-bytes", env = "TIDINGS_CACHED_CONTENT_BYTES", default_value_t = Self::DEFAULT.cached_content_bytes)]
     pub cached_content_bytes: u32,
-    /// About how many bytes remembered overviews may take, and as much again the answers that were made of them and of lists; 0 for none.
+    /// Approximate bytes of the overview cache, and as much again for the cache of responses made from overviews and
+    /// lists; 0 for no cache.
     #[arg(long = "cached-overview-bytes", env = "TIDINGS_CACHED_OVERVIEW_BYTES", default_value_t = Self::DEFAULT.cached_overview_bytes)]
     pub cached_overview_bytes: u32,
 }
 
 impl LimitsConfig {
-    /// What holds where nobody says otherwise.
+    /// The default limits.
     pub const DEFAULT: Self = Self {
         document_bytes: 64 * 1024,
         tokens: 10_000,

@@ -1,28 +1,29 @@
-//! What is told of the server while it runs, and to whom.
+//! Logs and traces.
 
 use clap::{Args, ValueEnum};
 
-/// Settings of logs and traces, which every command takes.
+/// Settings of logs and traces; every command has them.
 #[derive(Args, Clone, Debug)]
 pub struct LogConfig {
-    /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters by module. `tidings::request=debug` adds a line
-    /// a request.
+    /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters by module. `tidings::request=debug` logs one
+    /// line per request.
     #[arg(long, env = "TIDINGS_LOG", default_value = "info,h2=error,opentelemetry=warn", global = true)]
     pub log: String,
-    /// How lines of the log are written.
+    /// Format of log lines.
     #[arg(long, env = "TIDINGS_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, global = true)]
     pub log_format: LogFormat,
-    /// Where traces are sent by OTLP over HTTP, such as `http://localhost:4318`; without it there are none.
+    /// URL that receives traces by OTLP over HTTP, such as `http://localhost:4318`. Without it the server sends no
+    /// traces.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", hide_env_values = true, global = true)]
     pub otlp: Option<String>,
 }
 
-/// The form of a line of the log.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
     #[default]
     Text,
-    /// An object a line, for programs.
+    /// One JSON object per line, for programs.
     Json,
 }

@@ -1,4 +1,4 @@
-//! Settings: read from the environment or the command line once, at start-up, and nowhere else.
+//! Settings, read once at start-up from the command line, the environment and files.
 
 mod connections;
 mod credentials;
@@ -34,10 +34,10 @@ pub use sources::{SourceSettings, SourcesConfig};
 pub use wechat::WeChatConfig;
 pub use wire::WireConfig;
 
-/// The least bytes of a secret of HS256 tokens (RFC 7518, section 3.2).
+/// Minimum bytes of a secret of HS256 tokens (RFC 7518, section 3.2).
 const SECRET_BYTES: usize = 32;
 
-/// What `tidings serve` and `tidings doctor` go by. Every option has an environment variable.
+/// Settings of `tidings serve` and `tidings doctor`. Every option has an environment variable.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
     #[command(flatten)]
@@ -46,23 +46,26 @@ pub struct Config {
     pub database: DatabaseConfig,
     #[command(flatten)]
     pub auth: AuthConfig,
-    /// How many days back a user's first visit reaches, and how long an idempotency key is remembered at least.
+    /// Days for which notifications are kept, 1 to 3650. A user's first visit reaches back as far, and idempotency keys
+    /// are remembered at least as long.
     #[arg(long, env = "TIDINGS_RETENTION_DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3650))]
     pub retention_days: u16,
-    /// How many days the audit log is kept; as long as the retention window where it is left out.
+    /// Days for which the audit log is kept, 1 to 3650 [default: as `--retention-days`].
     #[arg(long, env = "TIDINGS_AUDIT_DAYS", value_parser = clap::value_parser!(u16).range(1..=3650))]
     pub audit_days: Option<u16>,
-    /// Tenants whose users may call `sendMessage` as themselves, separated by commas; `*` for all.
+    /// Comma-separated tenants that let users call `sendMessage` as themselves; `*` for all.
     #[arg(long, env = "TIDINGS_USER_MESSAGES", value_delimiter = ',')]
     pub user_messages: Vec<String>,
-    /// Redis by which nodes tell each other that there is news: needed by several nodes over MySQL; over PostgreSQL they
-    /// use `LISTEN` and `NOTIFY` where this is not set.
+    /// URL of a Redis that carries change notices between nodes. Several nodes on MySQL need it; on PostgreSQL they use
+    /// `LISTEN` and `NOTIFY` without it.
     #[arg(long = "redis", env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<String>,
-    /// Serves remembered overviews by what hangs in Redis, without asking the database. All nodes need it, or none has it.
+    /// Validate cached overviews against Redis instead of the database. Needs `REDIS_URL`, and PostgreSQL or MySQL; set
+    /// it on all nodes or on none.
     #[arg(long, env = "TIDINGS_BOARD", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = switch, action = ArgAction::Set)]
     pub board: bool,
-    /// How long a node believes the board without looking, in milliseconds. For tests, and the same on all nodes.
+    /// How long a node trusts the invalidation epoch without reading it again, in milliseconds. For tests; the same on
+    /// all nodes.
     #[arg(
         long,
         env = "TIDINGS_BOARD_TRUST_MILLIS",
@@ -71,13 +74,13 @@ pub struct Config {
         value_parser = clap::value_parser!(u64).range(100..=10_000)
     )]
     pub board_trust_millis: u64,
-    /// The most sockets and event streams that one user may have open on this node.
+    /// Maximum sockets and event streams that one user may have open on this node.
     #[arg(long, env = "TIDINGS_SESSIONS_PER_USER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub sessions_per_user: u32,
-    /// The most sockets and event streams of this node.
+    /// Maximum sockets and event streams of this node.
     #[arg(long, env = "TIDINGS_SESSIONS", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub sessions: u32,
-    /// Milliseconds that this node's clock is wrong by. For tests of what a wrong clock does, and for nothing else.
+    /// Milliseconds to add to this node's clock. Only for tests of clock skew.
     #[arg(
         long = "clock-offset-millis",
         env = "TIDINGS_CLOCK_OFFSET_MILLIS",
@@ -106,37 +109,38 @@ pub struct Config {
     pub oidc: OidcConfig,
 }
 
-/// Where things are stored.
+/// Settings of the database.
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseConfig {
-    /// `sqlite:`, `postgres:` or `mysql:` URL of the database [default: `sqlite://tidings.db?mode=rwc`].
+    /// URL of the database: `sqlite:`, `postgres:` or `mysql:` [default: `sqlite://tidings.db?mode=rwc`].
     #[arg(long = "database", env = "DATABASE_URL", hide_env_values = true)]
     pub url: Option<String>,
-    /// The most database connections that this process opens.
+    /// Maximum database connections that this process opens, 2 to 1000.
     #[arg(long = "connections", env = "TIDINGS_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub connections: u32,
-    /// What stands between this process and PostgreSQL: `transaction` for a pooler that hands connections out by transaction.
+    /// Pooler between this process and PostgreSQL: `transaction` if it assigns connections per transaction.
     #[arg(long, env = "TIDINGS_POOLER")]
     pub pooler: Option<Pooler>,
-    /// `postgres:` URL of the same database past the pooler: for migrations, and for `LISTEN` where Redis is not set.
+    /// `postgres:` URL of the same database that bypasses the pooler: for migrations, and for `LISTEN` if Redis is not
+    /// set.
     #[arg(long, env = "TIDINGS_DIRECT_URL", hide_env_values = true)]
     pub direct_url: Option<String>,
 }
 
-/// How a pooler hands out connections. One that keeps them for whole sessions need not be told of.
+/// How a pooler assigns connections. A pooler that keeps one for a whole session needs no setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pooler {
-    /// By transaction, as `PgBouncer` does with `pool_mode = transaction`.
+    /// Per transaction, as `PgBouncer` does with `pool_mode = transaction`.
     Transaction,
 }
 
 impl DatabaseConfig {
-    /// Where things are stored when nobody says otherwise: beside the program that runs.
+    /// The database URL; by default a SQLite file in the working directory.
     pub fn url(&self) -> &str {
         self.url.as_deref().unwrap_or("sqlite://tidings.db?mode=rwc")
     }
 
-    /// Which setting the URL stands in.
+    /// The name of the setting that holds the URL.
     pub fn setting(&self) -> &'static str {
         if self.is_direct() { "TIDINGS_DIRECT_URL" } else { "DATABASE_URL" }
     }
@@ -146,71 +150,72 @@ impl DatabaseConfig {
         self.direct_url.as_deref() == Some(self.url())
     }
 
-    /// The same by the direct URL, where that is another.
+    /// The same settings with the direct URL; `None` if there is no other URL than this.
     pub fn directly(&self) -> Option<Self> {
         let url = self.direct_url.clone().filter(|_| !self.is_direct())?;
         Some(Self { url: Some(url), pooler: None, ..self.clone() })
     }
 
-    /// The same for whoever has to know who else is connected.
+    /// The same settings for commands that must see all other clients of the database.
     ///
-    /// Fails with `Config` where only the pooler knows.
+    /// Fails with `Config` if there is a pooler and no direct URL, because a pooler hides the other clients.
     pub fn past_the_pooler(&self) -> Result<Self> {
         match self.directly() {
             Some(direct) => Ok(direct),
             None if self.pooler.is_none() => Ok(self.clone()),
-            None => Err(Error::Config(
-                "behind a pooler nobody can tell who else is connected: set TIDINGS_DIRECT_URL".into(),
-            )),
+            None => {
+                Err(Error::Config("a pooler hides the other clients of the database: set TIDINGS_DIRECT_URL".into()))
+            }
         }
     }
 
-    /// Finds settings of poolers for databases that have none.
+    /// Fails with `Config` if pooler settings contradict each other or the database is not PostgreSQL.
     pub fn check(&self) -> Result<()> {
         let is_postgres = |url: &str| url.starts_with("postgres:") || url.starts_with("postgresql:");
         match (self.pooler, &self.direct_url) {
             (None, None) => Ok(()),
             _ if !is_postgres(self.url()) => Err(Error::Config(
-                "TIDINGS_POOLER and TIDINGS_DIRECT_URL are for PostgreSQL, which DATABASE_URL does not name".into(),
+                "TIDINGS_POOLER and TIDINGS_DIRECT_URL are only for PostgreSQL, but DATABASE_URL names another database".into(),
             )),
             (_, Some(url)) if !is_postgres(url) => {
                 Err(Error::Config("TIDINGS_DIRECT_URL must begin with postgres:".into()))
             }
             (Some(_), _) if self.is_direct() => {
-                Err(Error::Config("TIDINGS_DIRECT_URL must lead past the pooler, to which DATABASE_URL leads".into()))
+                Err(Error::Config("TIDINGS_DIRECT_URL must bypass the pooler, but it is the same as DATABASE_URL".into()))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Whose tokens are believed.
+/// Which tokens the server accepts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AuthConfig {
-    /// Secret of HS256 tokens, at least 32 bytes.
+    /// Secret that signs HS256 tokens, at least 32 bytes.
     #[arg(long, env = "TIDINGS_SECRET", hide_env_values = true)]
     pub secret: Option<String>,
-    /// Another secret whose HS256 tokens are believed, too, while it is being replaced: at least 32 bytes.
+    /// Previous secret, still accepted while `TIDINGS_SECRET` replaces it; at least 32 bytes.
     #[arg(long, env = "TIDINGS_PREVIOUS_SECRET", hide_env_values = true)]
     pub previous_secret: Option<String>,
-    /// File or http(s) URL of the JWKS whose RS256, ES256 and EdDSA tokens are believed.
+    /// File or http(s) URL of a JWKS: the server accepts RS256, ES256 and EdDSA tokens signed by its keys.
     #[arg(long, env = "TIDINGS_JWKS", hide_env_values = true)]
     pub jwks: Option<JwksSource>,
-    /// When set, the `iss` that tokens must carry.
+    /// Required `iss` of tokens; without it any is accepted.
     #[arg(long, env = "TIDINGS_ISSUER")]
     pub issuer: Option<String>,
-    /// When set, the `aud` that tokens must carry, alone or among others.
+    /// Required `aud` of tokens, alone or among others; without it any is accepted.
     #[arg(long, env = "TIDINGS_AUDIENCE")]
     pub audience: Option<String>,
 }
 
 impl AuthConfig {
-    /// Finds secrets that are too short to be any, and key URLs over plain HTTP, which an attacker on the network could replace.
+    /// Fails with `Config` if a secret is too short, or if the JWKS URL is plain HTTP, where an attacker on the network
+    /// could replace the keys.
     pub fn check(&self) -> Result<()> {
         if let Some(JwksSource::Url(url)) = &self.jwks
             && !reqwest::Url::parse(url).is_ok_and(|url| is_confidential(&url))
         {
-            let why = "must be a file or an https URL (http: is for this machine): tokens are believed that its keys have signed";
+            let why = "must be a file or an https URL (http: only on this machine), because the server trusts tokens signed with its keys";
             return Err(Error::Config(format!("TIDINGS_JWKS {why}")));
         }
         for (name, secret) in [("TIDINGS_SECRET", &self.secret), ("TIDINGS_PREVIOUS_SECRET", &self.previous_secret)] {
@@ -225,24 +230,25 @@ impl AuthConfig {
     }
 }
 
-/// Where public keys come from.
+/// Source of the public keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JwksSource {
     /// Read once, at start-up.
     File(PathBuf),
-    /// Fetched at start-up and again when a token names a key that is not known.
+    /// Fetched at start-up, and again if a token names an unknown key.
     Url(String),
 }
 
-/// The path of a file; of a URL, which may have a password in it, where it leads. A path may be a URL that was mistyped.
+/// Shows the path, or only the origin of a URL, which may contain a password. A path with `@` or `?` may be a mistyped
+/// URL and is not shown.
 impl std::fmt::Display for JwksSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::File(path) if path.to_string_lossy().contains(['@', '?']) => f.write_str("the file that it names"),
+            Self::File(path) if path.to_string_lossy().contains(['@', '?']) => f.write_str("the file"),
             Self::File(path) => path.display().fmt(f),
             Self::Url(url) => match reqwest::Url::parse(url) {
                 Ok(url) => f.write_str(&url.origin().ascii_serialization()),
-                Err(_) => f.write_str("what it names"),
+                Err(_) => f.write_str("the value"),
             },
         }
     }
@@ -258,7 +264,7 @@ impl std::str::FromStr for JwksSource {
 }
 
 impl Config {
-    /// Everything as it is when nobody says otherwise, over the database at `url` and with tokens signed by `secret`.
+    /// The default settings with the database at `url` and tokens signed by `secret`.
     pub fn over(url: &str, secret: &str) -> Self {
         #[derive(clap::Parser)]
         struct Program {
@@ -271,7 +277,7 @@ impl Config {
         config
     }
 
-    /// Finds what is wrong with the settings before anything is opened.
+    /// Fails with `Config` if settings are invalid or contradict each other, before anything is opened.
     pub fn check(&self) -> Result<()> {
         self.wire.check()?;
         self.database.check()?;
@@ -281,7 +287,7 @@ impl Config {
         self.check_board()?;
         if self.database.pooler.is_some() && self.database.direct_url.is_none() && self.redis_url.is_none() {
             return Err(Error::Config(
-                "LISTEN, by which nodes hear of each other, does not work through a pooler: set TIDINGS_DIRECT_URL, or REDIS_URL"
+                "nodes notify each other with LISTEN, which does not work through a pooler: set TIDINGS_DIRECT_URL or REDIS_URL"
                     .into(),
             ));
         }
@@ -295,15 +301,14 @@ impl Config {
         }
     }
 
-    /// Finds a board that nothing could hang on, or that could be of no use.
+    /// Fails with `Config` if Redis validation is on without Redis, or over SQLite, where it is of no use.
     fn check_board(&self) -> Result<()> {
         if !self.board {
             return Ok(());
         }
         if self.database.url().starts_with("sqlite:") {
             return Err(Error::Config(
-                "TIDINGS_BOARD is for PostgreSQL and MySQL: a SQLite database is in this process, and has one node"
-                    .into(),
+                "TIDINGS_BOARD is only for PostgreSQL and MySQL: a SQLite database has one node".into(),
             ));
         }
         match self.redis_url {
@@ -312,7 +317,7 @@ impl Config {
         }
     }
 
-    /// By which clock this node runs.
+    /// The clock of this node.
     pub fn clock(&self) -> Clock {
         match self.clock_offset_millis {
             0 => Clock::System,
@@ -320,12 +325,12 @@ impl Config {
         }
     }
 
-    /// How far back a first visit reaches, in milliseconds.
+    /// The retention window, in milliseconds.
     pub fn retention_millis(&self) -> i64 {
         i64::from(self.retention_days) * 24 * 60 * 60 * 1000
     }
 
-    /// How far back the audit log goes, in milliseconds.
+    /// How long the audit log is kept, in milliseconds.
     pub fn audit_millis(&self) -> i64 {
         i64::from(self.audit_days.unwrap_or(self.retention_days)) * 24 * 60 * 60 * 1000
     }
@@ -336,7 +341,7 @@ impl Config {
     }
 }
 
-/// Whether something is on.
+/// Parses an option that is on or off.
 fn switch(text: &str) -> Result<bool, String> {
     match text {
         "1" | "true" => Ok(true),

@@ -1,4 +1,4 @@
-//! How people sign in who have no token: by a provider of OpenID Connect.
+//! Sign-in for people without a token, through an OpenID Connect provider.
 
 use clap::Args;
 use reqwest::Url;
@@ -6,16 +6,17 @@ use reqwest::Url;
 use super::{AuthConfig, PublicConfig, PublicUrl, is_confidential};
 use crate::error::{Error, Result};
 
-/// Settings of signing in.
+/// Settings of sign-in.
 #[derive(Args, Clone, Debug)]
 pub struct OidcConfig {
-    /// URL of the provider of OpenID Connect by which people sign in to the desk; what it is follows at `/.well-known/openid-configuration`.
+    /// URL of the OpenID Connect provider for sign-in to the desk; its metadata must be at
+    /// `/.well-known/openid-configuration` below it.
     #[arg(id = "oidc_issuer", long = "oidc-issuer", env = "TIDINGS_OIDC_ISSUER")]
     pub issuer: Option<String>,
-    /// What the provider knows this server by.
+    /// Client id of this server at the provider.
     #[arg(id = "oidc_client_id", long = "oidc-client-id", env = "TIDINGS_OIDC_CLIENT_ID")]
     pub client_id: Option<String>,
-    /// What this server shows the provider; without it, it is a public client.
+    /// Client secret of this server at the provider; without it the server is a public client.
     #[arg(
         id = "oidc_client_secret",
         long = "oidc-client-secret",
@@ -23,7 +24,7 @@ pub struct OidcConfig {
         hide_env_values = true
     )]
     pub client_secret: Option<String>,
-    /// What the provider is asked for, separated by spaces.
+    /// Scopes to request from the provider, separated by spaces; `openid` must be among them.
     #[arg(
         id = "oidc_scopes",
         long = "oidc-scopes",
@@ -31,30 +32,30 @@ pub struct OidcConfig {
         default_value = "openid profile email"
     )]
     pub scopes: String,
-    /// Tenant of everybody who signs in.
+    /// Tenant of all people who sign in. Set this or `TIDINGS_OIDC_TENANT_CLAIM`.
     #[arg(id = "oidc_tenant", long = "oidc-tenant", env = "TIDINGS_OIDC_TENANT")]
     pub tenant: Option<String>,
-    /// Claim that names the tenant of whoever signs in.
+    /// Claim that names the tenant of the person who signs in. Set this or `TIDINGS_OIDC_TENANT`.
     #[arg(id = "oidc_tenant_claim", long = "oidc-tenant-claim", env = "TIDINGS_OIDC_TENANT_CLAIM")]
     pub tenant_claim: Option<String>,
-    /// Claim, a text or a list of them, by which somebody is an operator or a service.
+    /// Claim, a string or a list of strings, that decides whether a person is an operator or a service.
     #[arg(id = "oidc_role_claim", long = "oidc-role-claim", env = "TIDINGS_OIDC_ROLE_CLAIM", default_value = "groups")]
     pub role_claim: String,
-    /// Values of that claim, separated by commas, that make an operator.
+    /// Comma-separated values of the role claim that make a person an operator.
     #[arg(id = "oidc_admins", long = "oidc-admins", env = "TIDINGS_OIDC_ADMINS", value_delimiter = ',')]
     pub admins: Vec<String>,
-    /// Values of that claim, separated by commas, that make a service.
+    /// Comma-separated values of the role claim that make a person a service.
     #[arg(id = "oidc_services", long = "oidc-services", env = "TIDINGS_OIDC_SERVICES", value_delimiter = ',')]
     pub services: Vec<String>,
-    /// Claim by which people are named, as `sub` does in tokens.
+    /// Claim that identifies a person, as `sub` does in tokens.
     #[arg(id = "oidc_sub_claim", long = "oidc-sub-claim", env = "TIDINGS_OIDC_SUB_CLAIM", default_value = "email")]
     pub sub_claim: String,
-    /// Hours after which people sign in anew.
+    /// Hours after which people must sign in again, 1 to 168.
     #[arg(id = "oidc_session_hours", long = "oidc-session-hours", env = "TIDINGS_OIDC_SESSION_HOURS", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=168))]
     pub session_hours: u16,
 }
 
-/// How people sign in, where nothing is missing.
+/// Complete sign-in settings.
 #[derive(Clone, Debug)]
 pub struct SignInConfig {
     pub issuer: String,
@@ -67,25 +68,25 @@ pub struct SignInConfig {
     pub services: Vec<String>,
     pub sub_claim: String,
     pub session_hours: u16,
-    /// Secrets from which the keys of cookies come: that which seals, and the one before.
+    /// Secrets from which the cookie keys are derived: the one that encrypts, then the previous one.
     pub secrets: Vec<String>,
-    /// Where browsers reach this server.
+    /// URL at which browsers reach this server.
     pub public: PublicUrl,
 }
 
-/// Where the tenant of somebody stands.
+/// How the tenant of a person is found.
 #[derive(Clone, Debug)]
 pub enum TenantOf {
-    /// It is the same for all.
+    /// All people belong to this tenant.
     All(String),
-    /// A claim has it.
+    /// This claim names the tenant.
     Claim(String),
 }
 
 impl OidcConfig {
-    /// How people sign in; nothing where no provider is named.
+    /// The sign-in settings; `None` if no provider is set.
     ///
-    /// Fails with `Config` where something is missing, or contradicts the rest.
+    /// Fails with `Config` if a setting is missing or contradicts another.
     pub fn read(&self, auth: &AuthConfig, public: &PublicConfig) -> Result<Option<SignInConfig>> {
         let read = || {
             let Some(issuer) = &self.issuer else { return self.is_unused().map(|()| None) };
@@ -94,7 +95,7 @@ impl OidcConfig {
         read().map_err(Error::Config)
     }
 
-    /// Finds settings of a provider that nobody has named.
+    /// Fails if settings of a provider are set but no provider is.
     fn is_unused(&self) -> Result<(), String> {
         let set = [
             ("TIDINGS_OIDC_CLIENT_ID", self.client_id.is_some()),
@@ -107,7 +108,7 @@ impl OidcConfig {
         match set.into_iter().find(|(_, is_set)| *is_set) {
             None => Ok(()),
             Some((name, _)) => Err(format!(
-                "{name} is set, and TIDINGS_OIDC_ISSUER is not, which names the provider by which people sign in"
+                "{name} is set, but TIDINGS_OIDC_ISSUER is not: set it to the URL of the identity provider"
             )),
         }
     }
@@ -115,12 +116,12 @@ impl OidcConfig {
     fn named(&self, issuer: &str, auth: &AuthConfig, public: &PublicConfig) -> Result<SignInConfig, String> {
         check_issuer(issuer)?;
         let client_id = self.client_id.clone().filter(|id| !id.is_empty());
-        let client_id = client_id.ok_or("TIDINGS_OIDC_ISSUER needs TIDINGS_OIDC_CLIENT_ID, too")?;
+        let client_id = client_id.ok_or("TIDINGS_OIDC_ISSUER needs TIDINGS_OIDC_CLIENT_ID too")?;
         if self.client_secret.as_deref() == Some("") {
-            return Err("TIDINGS_OIDC_CLIENT_SECRET is empty: leave it out where the client is a public one".into());
+            return Err("TIDINGS_OIDC_CLIENT_SECRET is empty: leave it out for a public client".into());
         }
         if !self.scopes.split(' ').any(|scope| scope == "openid") {
-            return Err("TIDINGS_OIDC_SCOPES must have openid among them".into());
+            return Err("TIDINGS_OIDC_SCOPES must include openid".into());
         }
         for (name, claim) in [
             ("TIDINGS_OIDC_TENANT_CLAIM", self.tenant_claim.as_deref().unwrap_or("-")),
@@ -128,11 +129,11 @@ impl OidcConfig {
             ("TIDINGS_OIDC_SUB_CLAIM", &self.sub_claim),
         ] {
             if claim.trim().is_empty() {
-                return Err(format!("{name} is empty: it names a claim"));
+                return Err(format!("{name} is empty: it must name a claim"));
             }
         }
         self.check_roles()?;
-        let missing = "people who sign in get a cookie whose key comes from TIDINGS_SECRET: set that as well";
+        let missing = "TIDINGS_OIDC_ISSUER needs TIDINGS_SECRET too, which protects the cookies of people who sign in";
         let secret = auth.secret.clone().ok_or(missing)?;
         Ok(SignInConfig {
             issuer: issuer.to_owned(),
@@ -153,7 +154,7 @@ impl OidcConfig {
     fn tenant(&self) -> Result<TenantOf, String> {
         match (&self.tenant, &self.tenant_claim) {
             (Some(tenant), None) if !is_name(tenant) => {
-                Err("TIDINGS_OIDC_TENANT must not be empty, have more than 128 characters, control characters, or white space at its ends".into())
+                Err("TIDINGS_OIDC_TENANT must have 1 to 128 characters, no control characters and no white space at its ends".into())
             }
             (Some(tenant), None) => Ok(TenantOf::All(tenant.clone())),
             (None, Some(claim)) => Ok(TenantOf::Claim(claim.clone())),
@@ -161,19 +162,19 @@ impl OidcConfig {
                 Err("both TIDINGS_OIDC_TENANT and TIDINGS_OIDC_TENANT_CLAIM are set: leave one of them out".into())
             }
             (None, None) => {
-                Err("set TIDINGS_OIDC_TENANT, the tenant of all who sign in, or TIDINGS_OIDC_TENANT_CLAIM, \
-                 the claim that names it"
+                Err("set TIDINGS_OIDC_TENANT, one tenant for all people, or TIDINGS_OIDC_TENANT_CLAIM, \
+                 a claim that names the tenant"
                     .into())
             }
         }
     }
 
-    /// Finds lists by which nobody would come in, or not as what was meant.
+    /// Fails if no person could sign in, or if the two role lists overlap.
     fn check_roles(&self) -> Result<(), String> {
         if self.admins.is_empty() && self.services.is_empty() {
             return Err(format!(
-                "nobody could sign in: TIDINGS_OIDC_ADMINS or TIDINGS_OIDC_SERVICES must say which values of the claim {:?} make an \
-                 operator or a service",
+                "no person could sign in: list in TIDINGS_OIDC_ADMINS or TIDINGS_OIDC_SERVICES the values of the claim {:?} \
+                 that give the role ADMIN or SERVICE",
                 self.role_claim
             ));
         }
@@ -190,29 +191,28 @@ impl OidcConfig {
 fn check_issuer(issuer: &str) -> Result<(), String> {
     let url = Url::parse(issuer).map_err(|_| "TIDINGS_OIDC_ISSUER must be an absolute https URL".to_owned())?;
     if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
-        return Err("TIDINGS_OIDC_ISSUER must have no more than a path".into());
+        return Err("TIDINGS_OIDC_ISSUER must not have a user, password, query or fragment".into());
     }
     if is_confidential(&url) {
         return Ok(());
     }
-    Err("TIDINGS_OIDC_ISSUER must begin with https: (http: is for providers on this machine)".into())
+    Err("TIDINGS_OIDC_ISSUER must begin with https: (http: only for a provider on this machine)".into())
 }
 
-/// Whether a tenant can be called so.
+/// Whether the text is a valid tenant name.
 fn is_name(text: &str) -> bool {
     let is_short = (1..=128).contains(&text.chars().count());
     is_short && text.trim() == text && !text.chars().any(char::is_control)
 }
 
-/// Where the provider sends people back to.
+/// The public URL; the provider sends people back to a page below it.
 fn reached(public: &PublicConfig) -> Result<PublicUrl, String> {
-    let missing = "TIDINGS_OIDC_ISSUER needs TIDINGS_PUBLIC_URL, too, below which people come back from the provider";
+    let missing = "TIDINGS_OIDC_ISSUER needs TIDINGS_PUBLIC_URL too: the provider sends people back to a page below it";
     let url = public.url.clone().ok_or(missing)?;
     if url.is_confidential() {
         return Ok(url);
     }
-    Err("TIDINGS_PUBLIC_URL must begin with https: where people sign in, for their cookies must not be read on the way \
-         (http: is for this machine)"
+    Err("TIDINGS_PUBLIC_URL must begin with https: if people sign in, to protect their cookies (http: only on this machine)"
         .into())
 }
 
@@ -228,7 +228,7 @@ mod tests {
         config: Config,
     }
 
-    /// What is wrong with the settings once some of those that are complete are others; nothing where one is empty.
+    /// Checks complete settings after some changes; the value `-` removes a setting.
     fn told(changes: &[(&str, &str)]) -> Result<(), String> {
         let complete = [
             ("--secret", "0123456789abcdef0123456789abcdef"),
@@ -263,32 +263,38 @@ mod tests {
     #[test]
     fn what_is_missing_or_contradicts_the_rest_is_named() {
         for (changes, words) in [
-            (&[("--oidc-issuer", "-")][..], "TIDINGS_OIDC_CLIENT_ID is set, and TIDINGS_OIDC_ISSUER is not"),
+            (&[("--oidc-issuer", "-")][..], "TIDINGS_OIDC_CLIENT_ID is set, but TIDINGS_OIDC_ISSUER is not"),
             (&[("--oidc-issuer", "login.example.com")], "TIDINGS_OIDC_ISSUER must be an absolute https URL"),
             (&[("--oidc-issuer", "")], "TIDINGS_OIDC_ISSUER must be an absolute https URL"),
             (&[("--oidc-issuer", "http://login.example.com")], "TIDINGS_OIDC_ISSUER must begin with https:"),
             (&[("--oidc-issuer", "http://10.0.0.1")], "TIDINGS_OIDC_ISSUER must begin with https:"),
             (&[("--oidc-issuer", "ftp://127.0.0.1")], "TIDINGS_OIDC_ISSUER must begin with https:"),
-            (&[("--oidc-issuer", "https://a@login.example.com")], "TIDINGS_OIDC_ISSUER must have no more than a path"),
-            (&[("--oidc-issuer", "https://login.example.com/?a")], "TIDINGS_OIDC_ISSUER must have no more than a path"),
+            (
+                &[("--oidc-issuer", "https://a@login.example.com")],
+                "TIDINGS_OIDC_ISSUER must not have a user, password, query or fragment",
+            ),
+            (
+                &[("--oidc-issuer", "https://login.example.com/?a")],
+                "TIDINGS_OIDC_ISSUER must not have a user, password, query or fragment",
+            ),
             (&[("--oidc-client-id", "-")], "needs TIDINGS_OIDC_CLIENT_ID"),
             (&[("--oidc-client-id", "")], "needs TIDINGS_OIDC_CLIENT_ID"),
             (&[("--oidc-client-secret", "")], "TIDINGS_OIDC_CLIENT_SECRET is empty"),
-            (&[("--oidc-scopes", "profile email")], "TIDINGS_OIDC_SCOPES must have openid"),
+            (&[("--oidc-scopes", "profile email")], "TIDINGS_OIDC_SCOPES must include openid"),
             (&[("--oidc-tenant", "-")], "set TIDINGS_OIDC_TENANT"),
-            (&[("--oidc-tenant", " acme")], "TIDINGS_OIDC_TENANT must not be empty"),
-            (&[("--oidc-tenant", &"x".repeat(129))], "TIDINGS_OIDC_TENANT must not be empty, have more than 128"),
+            (&[("--oidc-tenant", " acme")], "TIDINGS_OIDC_TENANT must have 1 to 128 characters"),
+            (&[("--oidc-tenant", &"x".repeat(129))], "TIDINGS_OIDC_TENANT must have 1 to 128 characters"),
             (&[("--oidc-tenant-claim", "org")], "both TIDINGS_OIDC_TENANT and TIDINGS_OIDC_TENANT_CLAIM"),
             (&[("--oidc-tenant", "-"), ("--oidc-tenant-claim", "")], "TIDINGS_OIDC_TENANT_CLAIM is empty"),
             (&[("--oidc-role-claim", "")], "TIDINGS_OIDC_ROLE_CLAIM is empty"),
             (&[("--oidc-sub-claim", " ")], "TIDINGS_OIDC_SUB_CLAIM is empty"),
-            (&[("--oidc-admins", "-")], "nobody could sign in: TIDINGS_OIDC_ADMINS"),
+            (&[("--oidc-admins", "-")], "no person could sign in: list in TIDINGS_OIDC_ADMINS"),
             (&[("--oidc-admins", "a,,b")], "has an empty value"),
             (
                 &[("--oidc-services", "it,operators")],
                 "both TIDINGS_OIDC_ADMINS and TIDINGS_OIDC_SERVICES have \"operators\"",
             ),
-            (&[("--secret", "-"), ("--jwks", "/keys.json")], "whose key comes from TIDINGS_SECRET"),
+            (&[("--secret", "-"), ("--jwks", "/keys.json")], "TIDINGS_OIDC_ISSUER needs TIDINGS_SECRET"),
             (&[("--public-url", "-")], "needs TIDINGS_PUBLIC_URL"),
             (&[("--public-url", "http://inbox.example.com")], "TIDINGS_PUBLIC_URL must begin with https:"),
         ] {

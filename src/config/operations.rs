@@ -1,4 +1,4 @@
-//! The list of operations outside of which users may run nothing, read once from a file.
+//! The list of operations that users are limited to, read once from a file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 
-/// What Apollo's manifests say that they are.
+/// The `format` of an Apollo manifest.
 const MANIFEST: &str = "apollo-persisted-query-manifest";
 
-/// What a file may hold.
+/// The contents of the file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum List {
@@ -27,26 +27,26 @@ struct Listed {
     body: String,
 }
 
-/// Documents by their ids and by the SHA-256 of their text.
+/// Documents by id and by the SHA-256 of their text.
 #[derive(Debug, Default)]
 pub struct Operations {
     by_id: HashMap<String, Arc<str>>,
     texts: HashSet<Arc<str>>,
 }
 
-/// The SHA-256 of a document, in lower case hexadecimal digits, as Apollo's clients and most build tools write it.
+/// The SHA-256 of a document, as lower-case hexadecimal digits, as Apollo's clients and most build tools write it.
 pub fn hash(document: &str) -> String {
     use std::fmt::Write;
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(document) {
-        write!(hex, "{byte:02x}").expect("a string takes all that is written to it");
+        write!(hex, "{byte:02x}").expect("writing to a String does not fail");
     }
     hex
 }
 
 impl Operations {
-    /// Reads a file that holds one JSON object of ids and documents, as the compiler of Relay and GraphQL Code Generator write it, or
-    /// a manifest of Apollo's clients
+    /// Reads a JSON object of ids and documents, as the Relay compiler and GraphQL Code Generator write it, or a
+    /// manifest of Apollo's clients
     /// (<https://www.apollographql.com/docs/graphos/platform/security/persisted-queries#manifest-format>).
     pub async fn open(path: &Path) -> Result<Self> {
         let unusable = |why: String| Error::Config(format!("TIDINGS_OPERATIONS={}: {why}", path.display()));
@@ -72,12 +72,12 @@ impl Operations {
         Ok(operations)
     }
 
-    /// The document with an id or hash, with or without `sha256:` before it.
+    /// The document with an id or hash; the prefix `sha256:` is optional.
     pub fn by_id(&self, id: &str) -> Option<&Arc<str>> {
         self.by_id.get(id).or_else(|| self.by_id.get(id.strip_prefix("sha256:")?))
     }
 
-    /// Whether a document is one of the list, to the byte.
+    /// Whether the list has exactly this text.
     pub fn holds(&self, document: &str) -> bool {
         self.texts.contains(document)
     }

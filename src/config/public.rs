@@ -1,4 +1,4 @@
-//! Where users reach this server.
+//! The URL at which users reach this server.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -6,20 +6,21 @@ use std::str::FromStr;
 use clap::Args;
 use reqwest::Url;
 
-/// Settings of what leads users here.
+/// Settings of links to this server.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PublicConfig {
-    /// http(s) URL under which users reach this server (`https://inbox.example.com`): letters then have a link to unsubscribe.
+    /// http(s) URL at which users reach this server (`https://inbox.example.com`); with it, emails contain a link to
+    /// unsubscribe.
     #[arg(id = "public_url", long = "public-url", env = "TIDINGS_PUBLIC_URL")]
     pub url: Option<PublicUrl>,
 }
 
-/// An absolute URL of http or https: a host, perhaps a port, perhaps a path.
+/// An absolute http or https URL: a host, an optional port, an optional path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(Url);
 
 impl PublicUrl {
-    /// The URL of one of the server's pages, by the parts of its path.
+    /// The URL of one of the server's pages, given the segments of its path.
     pub fn page(&self, parts: &[&str]) -> String {
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -28,22 +29,22 @@ impl PublicUrl {
         url.into()
     }
 
-    /// The origin of all pages, as browsers name it.
+    /// The origin of all pages, as browsers send it.
     pub fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
     }
 
-    /// The path below which they are, without a slash at its end.
+    /// The path that all pages are below, without a slash at its end.
     pub fn path(&self) -> &str {
         self.0.path().trim_end_matches('/')
     }
 
-    /// Whether it begins with `https:`.
+    /// Whether the scheme is `https`.
     pub fn is_encrypted(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// Whether nobody on the way can read what is sent there.
+    /// Whether traffic to this URL cannot be read on the way.
     pub fn is_confidential(&self) -> bool {
         is_confidential(&self.0)
     }
@@ -54,17 +55,16 @@ impl FromStr for PublicUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
-        let why =
-            "must be an absolute URL of http or https, such as https://inbox.example.com, with no more than a path";
+        let why = "must be an absolute http(s) URL such as https://inbox.example.com, without query and fragment";
         let url = url.filter(|url| url.query().is_none() && url.fragment().is_none()).ok_or(why)?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("must have no user and password: everybody who gets a letter sees this URL".into());
+            return Err("must not have a user or password: recipients of emails see this URL".into());
         }
         Ok(Self(url))
     }
 }
 
-/// Whether nobody on the way can read what is sent there: it is encrypted, or does not leave this machine.
+/// Whether traffic to the URL cannot be read on the way: it is encrypted or stays on this machine.
 pub fn is_confidential(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let is_here = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -101,11 +101,11 @@ mod tests {
             "https://example.com/?a=b",
             "https://example.com/#a",
         ] {
-            assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must be an absolute URL"), "{wrong}");
+            assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must be an absolute http(s) URL"), "{wrong}");
         }
         for wrong in ["https://user:password@example.com", "https://user@example.com", "https://:password@example.com"]
         {
-            assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must have no user and password"), "{wrong}");
+            assert!(wrong.parse::<PublicUrl>().unwrap_err().starts_with("must not have a user or password"), "{wrong}");
         }
     }
 }

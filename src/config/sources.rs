@@ -11,34 +11,34 @@ use serde_json::{Map, Value};
 use super::files::Environment;
 use crate::error::{Error, Result};
 
-/// Where other databases are named.
+/// Setting of the sources file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SourcesConfig {
-    /// JSON file of other databases that rules may read.
+    /// JSON file that lists other databases that rules may read.
     #[arg(long, env = "TIDINGS_SOURCES")]
     pub sources: Option<PathBuf>,
 }
 
-/// A database that belongs to somebody else.
+/// An external database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceSettings {
-    /// By which rules name it.
+    /// The name that rules use for it.
     pub name: String,
-    /// With its credentials.
+    /// Includes the credentials.
     pub url: String,
-    /// Whose rules may read it; nothing where all may.
+    /// The tenants that may read it through rules; `None` if all may.
     pub tenants: Option<Vec<String>>,
-    /// The longest that a scan may take.
+    /// Maximum duration of a scan.
     pub timeout: Duration,
-    /// The most rows that a scan may find.
+    /// Maximum rows of a scan.
     pub max_rows: usize,
-    /// The most scans at a time.
+    /// Maximum concurrent scans.
     pub connections: u32,
-    /// PostgreSQL: where it is told by `NOTIFY` that there is something to find.
+    /// PostgreSQL: the `NOTIFY` channel that announces new rows.
     pub channel: Option<String>,
 }
 
-/// Without the URL, which has a password in it.
+/// Omits the URL, which contains a password.
 impl Debug for SourceSettings {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("SourceSettings").field("name", &self.name).finish_non_exhaustive()
@@ -52,20 +52,20 @@ impl SourceSettings {
     }
 }
 
-/// What an entry may say.
+/// The fields that an entry may have.
 const FIELDS: [&str; 7] = ["name", "url", "tenants", "timeout_ms", "max_rows", "connections", "channel"];
 
 const TIMEOUT_MS: RangeInclusive<u64> = 100..=60_000;
 const MAX_ROWS: RangeInclusive<u64> = 1..=10_000;
 const CONNECTIONS: RangeInclusive<u64> = 1..=10;
 
-/// The longest name, in bytes.
+/// Maximum bytes of a name.
 const NAME: usize = 64;
 
 impl SourcesConfig {
-    /// What the file says; nothing where none is named. In its texts `${NAME}` stands for a variable of the environment.
+    /// Reads the file; empty if none is set. In its strings, `${NAME}` is replaced by the environment variable.
     ///
-    /// Fails with `Config`, which names the entry and the field, and never what they hold.
+    /// Fails with `Config`, which names the entry and the field but never shows their values.
     pub fn read(&self, environment: Environment<'_>) -> Result<Vec<SourceSettings>> {
         let Some(path) = &self.sources else { return Ok(Vec::new()) };
         let wrong = |why: String| Error::Config(format!("TIDINGS_SOURCES={} {why}", path.display()));
@@ -80,7 +80,7 @@ impl SourcesConfig {
             let entry = entry.as_object().ok_or_else(|| within("must be an object".into()))?;
             let source = Entry { entry, environment }.read().map_err(within)?;
             if sources.iter().any(|other| other.name == source.name) {
-                return Err(within(format!("`name` {:?} is that of an entry above", source.name)));
+                return Err(within(format!("`name` {:?} is used by an entry above", source.name)));
             }
             sources.push(source);
         }
@@ -88,7 +88,7 @@ impl SourcesConfig {
     }
 }
 
-/// An entry of the file, as it is read.
+/// An entry of the file, while it is parsed.
 struct Entry<'a> {
     entry: &'a Map<String, Value>,
     environment: Environment<'a>,
@@ -97,7 +97,7 @@ struct Entry<'a> {
 impl Entry<'_> {
     fn read(&self) -> Result<SourceSettings, String> {
         if let Some(unknown) = self.entry.keys().find(|field| !FIELDS.contains(&field.as_str())) {
-            return Err(format!("there is no field {unknown:?}; there are {}", FIELDS.join(", ")));
+            return Err(format!("there is no field {unknown:?}; the fields are {}", FIELDS.join(", ")));
         }
         let name = self.text("name")?.ok_or("`name` is missing")?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -112,7 +112,7 @@ impl Entry<'_> {
         }
         let channel = self.text("channel")?;
         if channel.is_some() && !is_postgres {
-            return Err("`channel` is for PostgreSQL, which `url` does not name".into());
+            return Err("`channel` is only for PostgreSQL, but `url` names another database".into());
         }
         if channel.as_ref().is_some_and(|channel| channel.is_empty() || channel.len() > 63) {
             return Err("`channel` must have 1 to 63 bytes".into());
@@ -128,7 +128,7 @@ impl Entry<'_> {
         })
     }
 
-    /// A list that is forgotten lets nobody in.
+    /// `tenants` is required: a forgotten list admits no tenant.
     fn tenants(&self) -> Result<Option<Vec<String>>, String> {
         const WRONG: &str = "`tenants` must be a list of the tenants whose rules may read it, or \"*\" for all";
         match self.entry.get("tenants") {
@@ -148,7 +148,7 @@ impl Entry<'_> {
         match self.entry.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => self.expanded(field, text).map(Some),
-            Some(_) => Err(format!("`{field}` must be a text")),
+            Some(_) => Err(format!("`{field}` must be a string")),
         }
     }
 
@@ -163,7 +163,7 @@ impl Entry<'_> {
         }
     }
 
-    /// With what the environment says in place of each `${NAME}`.
+    /// Replaces each `${NAME}` by the value of the environment variable.
     fn expanded(&self, field: &str, text: &str) -> Result<String, String> {
         let (mut all, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -171,7 +171,7 @@ impl Entry<'_> {
                 after.split_once('}').ok_or_else(|| format!("`{field}` has a `${{` without its `}}`"))?;
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !is_name {
-                return Err(format!("`{field}` has a `${{}}` with what is no name of the environment"));
+                return Err(format!("`{field}` has a `${{}}` that does not name an environment variable"));
             }
             let value = (self.environment)(name).ok_or_else(|| format!("`{field}` names {name}, which is not set"))?;
             let value = value.into_string().map_err(|_| format!("`{field}` names {name}, which is not UTF-8"))?;
@@ -228,20 +228,20 @@ mod tests {
             (entry(r#", "timeout_ms": "hunter2""#), "entry 1: `timeout_ms` must be a whole number from 100 to 60000"),
             (entry(r#", "max_rows": 10001"#), "entry 1: `max_rows` must be a whole number from 1 to 10000"),
             (entry(r#", "connections": 0"#), "entry 1: `connections` must be a whole number from 1 to 10"),
-            (entry(r#", "channel": "c""#), "entry 1: `channel` is for PostgreSQL"),
+            (entry(r#", "channel": "c""#), "entry 1: `channel` is only for PostgreSQL"),
             (r#"[{"name": "a", "url": "sqlite:a"}]"#.to_owned(), "entry 1: `tenants` must be a list"),
             (r#"[{"name": "a", "url": "sqlite:a", "tenants": []}]"#.to_owned(), "entry 1: `tenants` must be a list"),
             (r#"[{"name": "a", "url": "sqlite:a", "tenants": ["*"]}]"#.to_owned(), "entry 1: `tenants` must be a list"),
             (r#"[{"url": "sqlite:a", "tenants": "*"}]"#.to_owned(), "entry 1: `name` is missing"),
             (r#"[{"name": "a b", "url": "sqlite:a", "tenants": "*"}]"#.to_owned(), "entry 1: `name` must be"),
             (r#"[{"name": "a", "tenants": "*"}]"#.to_owned(), "entry 1: `url` is missing"),
-            (r#"[{"name": "a", "url": ["hunter2"], "tenants": "*"}]"#.to_owned(), "entry 1: `url` must be a text"),
+            (r#"[{"name": "a", "url": ["hunter2"], "tenants": "*"}]"#.to_owned(), "entry 1: `url` must be a string"),
             (r#"[{"name": "a", "url": "http:hunter2", "tenants": "*"}]"#.to_owned(), "entry 1: `url` must begin with"),
             (r#"[{"name": "a", "url": "sqlite:${NOWHERE}", "tenants": "*"}]"#.to_owned(), "`url` names NOWHERE, which is not set"),
             (r#"[{"name": "a", "url": "sqlite:${hunter2", "tenants": "*"}]"#.to_owned(), "`url` has a `${` without its `}`"),
             (
                 r#"[{"name": "a", "url": "sqlite:a", "tenants": "*"}, {"name": "a", "url": "sqlite:b", "tenants": "*"}]"#.to_owned(),
-                "entry 2: `name` \"a\" is that of an entry above",
+                "entry 2: `name` \"a\" is used by an entry above",
             ),
         ] {
             let told = read(&text).unwrap_err();

@@ -1,11 +1,11 @@
-//! Where WeChat is.
+//! URL of the WeChat API.
 
 use clap::Args;
 
-/// Settings of messages by WeChat.
+/// Settings of WeChat messages.
 #[derive(Args, Clone, Debug)]
 pub struct WeChatConfig {
-    /// URL of the API of WeChat, or of a proxy that leads there: what is asked of it follows as `/cgi-bin/…`.
+    /// URL of the WeChat API, or of a proxy to it; the server appends `/cgi-bin/…`.
     #[arg(
         id = "wechat_api",
         long = "wechat-api",

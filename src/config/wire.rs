@@ -1,4 +1,4 @@
-//! Who may come through the door, and with what.
+//! Which requests the server accepts over HTTP.
 
 use std::path::PathBuf;
 
@@ -6,32 +6,33 @@ use clap::Args;
 
 use crate::error::{Error, Result};
 
-/// Settings of the HTTP side.
+/// HTTP settings.
 #[derive(Args, Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the settings are independent")]
 pub struct WireConfig {
-    /// Origins of other sites whose pages may use the API (`https://app.example`), separated by commas; `*` for all.
+    /// Comma-separated origins of other sites that may call the API from a browser (`https://app.example`); `*` for
+    /// all.
     #[arg(long, env = "TIDINGS_ORIGINS", value_delimiter = ',')]
     pub origins: Vec<String>,
-    /// Whether pages that this machine serves may use it, too, whatever their port. For the demo alone.
+    /// Whether pages from this machine may also use the API, on any port. Only for the demo.
     #[arg(skip)]
     pub local_origins: bool,
     /// Answer introspection without a token.
     #[arg(long, env = "TIDINGS_PUBLIC_SCHEMA", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = clap::builder::BoolishValueParser::new())]
     pub public_schema: bool,
-    /// JSON file of an object `{ "id": "document" }`: users may run these documents and no others.
+    /// JSON file of an object `{ "id": "document" }`, or an Apollo manifest: users may run only the documents in it.
     #[arg(long, env = "TIDINGS_OPERATIONS")]
     pub operations: Option<PathBuf>,
-    /// Refuse automatic persisted queries.
+    /// Reject automatic persisted queries.
     #[arg(long, env = "TIDINGS_NO_PERSISTED_QUERIES", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = clap::builder::BoolishValueParser::new())]
     pub no_persisted_queries: bool,
-    /// Serve no elements for pages of applications at /ui/1/.
+    /// Do not serve the web components at /ui/1/.
     #[arg(long, env = "TIDINGS_NO_UI", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = clap::builder::BoolishValueParser::new())]
     pub no_ui: bool,
 }
 
 impl WireConfig {
-    /// Finds origins that no browser would send, and that so would never be let in.
+    /// Fails with `Config` if an origin has a form that no browser sends, so that it could never match.
     pub fn check(&self) -> Result<()> {
         let is_origin = |origin: &str| {
             let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));

@@ -1,5 +1,6 @@
-//! What a service or an operator is doing that concerns others: written down by the first transaction of theirs that changes
-//! anything, and with it. So what they did is in the log if and only if it has happened, and it costs one statement.
+//! The pending audit entry: an action of a service or an operator that concerns others. The first of its transactions
+//! that changes anything also inserts the entry. So the audit log contains the action if and only if it happened, for
+//! one extra statement.
 
 use std::sync::Arc;
 
@@ -12,47 +13,47 @@ use sea_orm::DbErr;
 use super::Transaction;
 use crate::clock::Millis;
 
-/// Something that is being done.
+/// An action in progress.
 #[derive(Clone, Debug)]
 pub struct Act {
     pub tenant: TenantId,
     pub at: Millis,
-    /// Who does it, as the table keeps them.
+    /// The actor, in the format of the table.
     pub actor: String,
-    /// What the API calls it.
+    /// The name of the operation in the API.
     pub action: String,
     pub kind: Subject,
-    /// To what, as the table names it; an entry each, and one where there is none.
+    /// The subjects, in the format of the table. One entry is written for each, or a single one if there are none.
     pub subjects: Vec<String>,
-    /// How many things or users each entry is about.
+    /// How many objects or users each entry is about.
     pub count: i64,
-    /// What it is about in particular, in at most 1,000 characters.
+    /// Details, in at most 1,000 characters.
     pub detail: Option<String>,
 }
 
 tokio::task_local! {
-    /// What is under way and not written down yet.
+    /// The action in progress that is not in the log yet.
     static UNDER_WAY: Arc<Mutex<Option<Act>>>;
 }
 
 impl Act {
-    /// Does the work of one caller, whose acts it names by [`Act::begins`] as it comes to them.
+    /// Runs the work of one caller, which may declare its actions with [`Act::begins`].
     pub fn followed<F: Future>(work: F) -> impl Future<Output = F::Output> {
         UNDER_WAY.scope(Arc::default(), work)
     }
 
-    /// Does what is no part of an act, such as to bring an inbox up to date.
+    /// Runs work that is not part of an action, such as syncing an inbox.
     pub fn aside<F: Future>(work: F) -> impl Future<Output = F::Output> {
         UNDER_WAY.scope(Arc::default(), work)
     }
 
-    /// This is what is done from here on; nothing is noted where nobody follows.
+    /// Declares the current action. Ignored outside of [`Act::followed`].
     pub fn begins(self) {
-        // What nobody follows concerns nobody else.
+        // Work outside of an audit scope concerns no one else.
         let _ = UNDER_WAY.try_with(|act| *act.lock() = Some(self));
     }
 
-    /// Says to what it is done, where that is known only while it is.
+    /// Sets the subjects of the current action, if they are only known during the action.
     pub fn concerns<S: ToString>(subjects: impl IntoIterator<Item = S>) {
         let _ = UNDER_WAY.try_with(|act| {
             if let Some(act) = &mut *act.lock() {
@@ -61,12 +62,12 @@ impl Act {
         });
     }
 
-    /// Whether there is one that is to be written down.
+    /// Whether an action waits to be written.
     pub fn is_under_way() -> bool {
         UNDER_WAY.try_with(|act| act.lock().is_some()).unwrap_or_default()
     }
 
-    /// Writes it down.
+    /// Inserts the entries.
     pub async fn write(&self, txn: &Transaction) -> Result<(), DbErr> {
         let columns = [
             Column::TenantId,
@@ -100,7 +101,7 @@ impl Act {
         Ok(())
     }
 
-    /// Writes down what is under way, where the transaction has changed anything.
+    /// Inserts the entries of the current action if the transaction has changed anything.
     pub(super) async fn write_within(txn: &Transaction) -> Result<(), DbErr> {
         if !txn.has_changed() {
             return Ok(());
@@ -112,7 +113,7 @@ impl Act {
         }
     }
 
-    /// What is under way has been written down, where there was anything.
+    /// Clears the current action after it has been written.
     pub(super) fn is_written() {
         let _ = UNDER_WAY.try_with(|act| *act.lock() = None);
     }

@@ -1,5 +1,5 @@
-//! Who may be at a file of SQLite at the same time: one process that serves it, and whoever else writes to it beside that one;
-//! or one who needs it for themselves.
+//! Lock files for a SQLite database. One process may serve it while others write to it, or one process has exclusive
+//! access.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -10,27 +10,28 @@ use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::error::{Error, Result};
 
-/// What a process wants of a file of SQLite.
+/// The access that a process needs to a SQLite file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// To serve it: no other process does.
+    /// Serve it. Only one process can.
     Serving,
-    /// To write to it, whether it is served or not.
+    /// Write to it, whether or not it is being served.
     Beside,
-    /// To be the only one.
+    /// Exclusive access.
     Alone,
 }
 
-/// Until it is dropped, or the process ends, no other process does with the file what does not go with it. Of the other databases
-/// any number may do anything.
+/// A lock on a SQLite file against processes with conflicting access, until it is dropped or the process ends. The
+/// other databases need none.
 ///
-/// Files of their own beside the database are locked: SQLite's own locks would be gone as soon as this process closed the
-/// database's a second time (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
+/// It locks separate files next to the database. POSIX would release SQLite's own locks as soon as this process closed
+/// a second handle of the database file (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
 #[derive(Debug)]
 pub struct Held(#[expect(dead_code, reason = "they are locked while they are open")] Vec<File>);
 
 impl Held {
-    /// Fails with `Config` where another process is in the way, and where the file has a name by which SQLite loses data.
+    /// Fails with `Config` if another process has conflicting access, or if SQLite would lose data under the file's
+    /// name.
     pub fn of(url: &str, wanted: Use) -> Result<Self> {
         let Some(named) = file_of(url) else { return Ok(Self(Vec::new())) };
         let file = resolved(&named).map_err(|error| unusable(&named, &error))?;
@@ -39,31 +40,31 @@ impl Held {
         let shown = named.display();
         let mut held = Vec::new();
         if wanted != Use::Beside {
-            let why = "is served by another process: SQLite has one at a time, PostgreSQL and MySQL any number";
+            let why = "is served by another process: SQLite allows one at a time, PostgreSQL and MySQL any number";
             held.extend(lock(&file, "-serve", File::try_lock).map_err(|error| told(error, &named, why))?);
         }
         let (take, why): (Take, _) = match wanted {
-            Use::Alone => (File::try_lock, "is being written to by another command: wait until that has ended"),
-            _ => (File::try_lock_shared, "is another command's alone: wait until that has ended"),
+            Use::Alone => (File::try_lock, "is in use by another command: wait until it ends"),
+            _ => (File::try_lock_shared, "is in exclusive use by another command: wait until it ends"),
         };
         held.extend(lock(&file, "-use", take).map_err(|error| told(error, &named, why))?);
         if held.is_empty() {
-            tracing::warn!("nothing keeps a second process from {shown}: its file system has no locks");
+            tracing::warn!("make sure that no second process uses {shown}: its file system does not support locks");
         }
         Ok(Self(held))
     }
 }
 
-/// How a file is locked: shared, or not.
+/// How to take a lock: shared or exclusive.
 type Take = fn(&File) -> Result<(), TryLockError>;
 
-/// What a lock was not had for.
+/// Why a lock was not taken.
 enum Missed {
     Taken,
     Unusable(std::io::Error),
 }
 
-/// Locks a file that is called as the database is, and this. Nothing on file systems without locks.
+/// Locks the file with the database's name and this suffix. `None` on file systems without locks.
 fn lock(file: &Path, suffix: &str, take: Take) -> Result<Option<File>, Missed> {
     let mut path = OsString::from(file);
     path.push(suffix);
@@ -83,14 +84,14 @@ fn told(missed: Missed, named: &Path, why: &str) -> Error {
 }
 
 fn unusable(named: &Path, error: &std::io::Error) -> Error {
-    let why = "files beside it cannot be opened";
-    Error::Config(format!("{} cannot be used, for {why}: {error}", named.display()))
+    let why = "its lock files cannot be opened";
+    Error::Config(format!("{} cannot be used, because {why}: {error}", named.display()))
 }
 
-/// The one path of a file, by whatever links it is reached, and whether it is there yet or not.
+/// The canonical path of a file, with links resolved. The file need not exist.
 fn resolved(named: &Path) -> std::io::Result<PathBuf> {
     let mut file = named.to_owned();
-    // A link to a file that is not there yet: SQLite would make that one. Rings of links end in an error below.
+    // Follows a link to a missing file, since SQLite would create its target. Circular links fail below.
     for _ in 0..40 {
         let Ok(target) = std::fs::read_link(&file) else { break };
         file = folder_of(&file).join(target);
@@ -99,24 +100,24 @@ fn resolved(named: &Path) -> std::io::Result<PathBuf> {
     Ok(folder_of(&file).canonicalize()?.join(name))
 }
 
-/// The folder that a file is in.
+/// The folder that contains a file.
 pub fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Fails where SQLite, or we, would take a file of this name for what belongs to another database.
+/// Fails if SQLite or Tidings would take a file of this name for a side file of another database.
 pub fn check_name(file: &Path) -> Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     match ["-journal", "-wal", "-shm", "-serve", "-use"].into_iter().find(|suffix| name.ends_with(suffix)) {
         Some(suffix) => Err(Error::Config(format!(
-            "{} cannot be the name of a database: what ends in {suffix} belongs to the database that is called so without it",
+            "{} cannot be the name of a database: a file that ends in {suffix} belongs to the database without this ending",
             file.display()
         ))),
         None => Ok(()),
     }
 }
 
-/// Fails where the file has a second name: SQLite keeps a log for each, and loses what is in the other one's
+/// Fails if the file has a hard link: SQLite keeps one log per name, and would lose the contents of the other
 /// (<https://www.sqlite.org/howtocorrupt.html>, section 2.5).
 fn check_links(file: &Path) -> Result<()> {
     #[cfg(unix)]
@@ -124,7 +125,7 @@ fn check_links(file: &Path) -> Result<()> {
         && std::os::unix::fs::MetadataExt::nlink(&metadata) > 1
     {
         return Err(Error::Config(format!(
-            "{} has another name (a hard link), by which SQLite would lose what is written: remove that, or copy the file",
+            "{} has a second name (a hard link), with which SQLite would lose writes: remove it, or copy the file",
             file.display()
         )));
     }
@@ -133,7 +134,7 @@ fn check_links(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where SQLite keeps the database of a URL; nothing for other databases, and for one in memory.
+/// The file of a SQLite URL. `None` for other databases, and for one in memory.
 pub fn file_of(url: &str) -> Option<PathBuf> {
     let is_file = url.starts_with("sqlite:") && !url.contains(":memory:") && !url.contains("mode=memory");
     let options = SqliteConnectOptions::from_str(url).ok().filter(|_| is_file)?;

@@ -1,4 +1,4 @@
-//! The same over each of the three drivers.
+//! One interface over the three drivers.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::lineage::Lineage;
 use super::pool::{Connections, Lent};
 
-/// Connections of any of the three databases.
+/// A pool for one of the three databases.
 #[derive(Clone, Debug)]
 pub enum Any {
     Sqlite(Connections<SqliteConnection>),
@@ -22,7 +22,7 @@ pub enum Any {
     MySql(Connections<MySqlConnection>),
 }
 
-/// One of them, while somebody uses it.
+/// A connection of one of these pools, in use.
 #[derive(Debug)]
 pub enum AnyLent {
     Sqlite(Lent<SqliteConnection>),
@@ -30,7 +30,7 @@ pub enum AnyLent {
     MySql(Lent<MySqlConnection>),
 }
 
-/// The same work with the one or the other.
+/// Runs the same code for each variant.
 macro_rules! each {
     ($of:ident, $any:expr, $one:ident => $work:expr) => {
         match $any {
@@ -58,27 +58,27 @@ impl Any {
         })
     }
 
-    /// Until when whoever asks now for a connection waits for it.
+    /// When an acquire that starts now times out.
     pub fn waits_until(&self) -> Instant {
         each!(Self, self, connections => connections.waits_until())
     }
 
-    /// How many there may be.
+    /// The maximum number of connections.
     pub fn many(&self) -> usize {
         each!(Self, self, connections => connections.many())
     }
 
-    /// How long a connection is waited for.
+    /// How long an acquire waits.
     pub fn patience(&self) -> Duration {
         each!(Self, self, connections => connections.patience())
     }
 
-    /// How many are open, and how many of them nobody uses.
+    /// The number of open connections, and how many of them are idle.
     pub fn count(&self) -> (usize, usize) {
         each!(Self, self, connections => connections.count())
     }
 
-    /// Closes those at rest that lead elsewhere than the fence admits.
+    /// Closes idle connections to a lineage that the fence does not admit.
     pub async fn close_strays(&self) {
         each!(Self, self, connections => connections.close_strays().await);
     }
@@ -98,7 +98,7 @@ impl AnyLent {
         })
     }
 
-    /// Runs a statement that has a row at most.
+    /// Runs a statement that returns at most one row.
     pub async fn one(&mut self, statement: &Statement) -> Result<Option<QueryResult>, DbErr> {
         each!(Self, self, lent => {
             let row = query(statement).fetch_optional(lent.ask()).await.map_err(query_error)?;
@@ -107,7 +107,7 @@ impl AnyLent {
         })
     }
 
-    /// Runs a statement that changes something.
+    /// Runs a statement that writes.
     pub async fn run(&mut self, statement: &Statement) -> Result<ExecResult, DbErr> {
         each!(Self, self, lent => {
             let done = query(statement).execute(lent.ask()).await.map_err(exec_error)?;
@@ -116,7 +116,7 @@ impl AnyLent {
         })
     }
 
-    /// Sends text without preparing it.
+    /// Runs SQL without preparing it.
     pub async fn run_text(&mut self, text: &str) -> Result<ExecResult, DbErr> {
         each!(Self, self, lent => {
             let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(lent.ask()).await.map_err(exec_error)?;
@@ -125,15 +125,15 @@ impl AnyLent {
         })
     }
 
-    /// Asks where the connection leads by now; nothing of SQLite.
+    /// Asks for the connection's current lineage. `None` on SQLite.
     pub async fn look(&mut self) -> Result<Option<Lineage>, DbErr> {
         each!(Self, self, lent => lent.look().await.map_err(query_error))
     }
 
     /// Begins a transaction that may write.
     ///
-    /// On SQLite the write lock is taken at once: a transaction that reads first and writes then would find the
-    /// file changed under it and fail, however long it were ready to wait.
+    /// On SQLite it takes the write lock at once. Otherwise a transaction that reads before it writes would fail if the
+    /// file changed in between, however long its busy timeout.
     pub async fn begin(&mut self) -> Result<(), DbErr> {
         let words = if matches!(self, Self::Sqlite(_)) { "BEGIN IMMEDIATE" } else { "BEGIN" };
         each!(Self, self, lent => lent.begin(words).await.map_err(exec_error))

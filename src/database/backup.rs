@@ -1,4 +1,4 @@
-//! A copy of a file of SQLite, made while it is served.
+//! Copies a SQLite file while it is being served.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -11,28 +11,28 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use super::alone::{check_name, file_of, folder_of};
 use crate::error::{Error, Result, words_of};
 
-/// What a copy has.
+/// Statistics of a finished copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
     pub bytes: u64,
     pub tenants: i64,
-    /// Of the logs of all tenants together.
+    /// Log entries of all tenants together.
     pub entries: i64,
 }
 
-/// Copies the database at `url` into a file that is not there yet, as it is at one moment, and checks the copy. Who writes goes on
-/// meanwhile. Under its name the copy is there as a whole or not at all; nor is anything else where `stop` ends before.
+/// Copies the database at `url`, as of one moment, into a new file and checks the copy. Writers are not blocked. The
+/// file appears under its name complete or not at all. If `stop` ends first, nothing is left behind.
 ///
-/// Fails with `Config` for other databases than SQLite, and where a file cannot be read or written.
+/// Fails with `Config` for other databases than SQLite, and if a file cannot be read or written.
 pub async fn backup(url: &str, target: &Path, stop: impl Future<Output = ()>) -> Result<Copy> {
     let file = file_of(url).ok_or_else(|| {
         Error::Config(
-            "only SQLite's files are copied so; for PostgreSQL there is pg_dump, for MySQL mariadb-dump".into(),
+            "only SQLite databases can be copied: use pg_dump for PostgreSQL, and mariadb-dump for MySQL".into(),
         )
     })?;
     if let Some(missing) = Some(folder_of(target)).filter(|folder| !folder.is_dir()) {
         return Err(Error::Config(format!(
-            "{} cannot be made: there is no folder {}",
+            "{} cannot be created: there is no folder {}",
             target.display(),
             missing.display()
         )));
@@ -41,36 +41,37 @@ pub async fn backup(url: &str, target: &Path, stop: impl Future<Output = ()>) ->
     let part = Part::claim(target)?;
     let copied = tokio::select! {
         copied = copy(&file, &part.path) => copied?,
-        () = stop => return Err(Error::Unavailable("stopped before the copy was whole: nothing was made".into())),
+        () = stop => return Err(Error::Unavailable("stopped before the copy was complete: no file was created".into())),
     };
     part.keep(target)?;
     Ok(copied)
 }
 
-/// What the copy is written into until it is whole. It goes when it is dropped, and is locked until then.
+/// The partial copy. It is locked, and removed on drop.
 struct Part {
     path: PathBuf,
     _locked: File,
 }
 
 impl Part {
-    /// Makes it. Nobody but its owner may read it. One that was left by a process that was killed is taken away.
+    /// Creates the partial file, readable only by its owner. Replaces one that a killed process has left behind.
     fn claim(target: &Path) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
-            return Err(Error::Config(format!("{} is there already: a copy goes into a new file", target.display())));
+            return Err(Error::Config(format!("{} already exists: name a new file", target.display())));
         }
         let mut path = target.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
-        let unusable = |error: std::io::Error| Error::Config(format!("{} cannot be made: {error}", target.display()));
+        let unusable =
+            |error: std::io::Error| Error::Config(format!("{} cannot be created: {error}", target.display()));
         if path.symlink_metadata().is_ok() {
             if !is_unfinished(&path) {
-                let why = "is in the way, and no copy that was cut off: give it another name";
+                let why = "is in the way, and is not an unfinished copy: rename it";
                 return Err(Error::Config(format!("{} {why}", path.display())));
             }
             let left = File::open(&path).map_err(unusable)?;
             if left.try_lock().is_err() {
-                return Err(Error::Config(format!("{} is being made by another process", target.display())));
+                return Err(Error::Config(format!("{} is being written by another process", target.display())));
             }
             remove(&path);
         }
@@ -79,26 +80,27 @@ impl Part {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(unusable)?;
-        // Where there are no locks, two at once are told by SQLite.
+        // On file systems without locks, SQLite detects two copies at once.
         let _ = file.try_lock();
         Ok(Self { path, _locked: file })
     }
 
-    /// Puts the copy under its name, once the disk has all of it.
+    /// Moves the copy to its name once it is synced to disk.
     fn keep(self, target: &Path) -> Result<()> {
         let part = &self.path;
         let kept = || {
             File::open(part)?.sync_all()?;
-            // It fails where the name has been taken meanwhile; some file systems know no links.
+            // A hard link fails if the name has been taken meanwhile. Some file systems do not support links.
             match fs::hard_link(part, target) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
                 Err(_) => fs::rename(part, target)?,
                 Ok(()) => fs::remove_file(part)?,
             }
-            // Not every system lets a folder be synced.
+            // Not every system can sync a folder.
             File::open(folder_of(target)).and_then(|folder| folder.sync_all()).or(Ok(()))
         };
-        kept().map_err(|error: std::io::Error| Error::Config(format!("{} cannot be made: {error}", target.display())))
+        kept()
+            .map_err(|error: std::io::Error| Error::Config(format!("{} cannot be created: {error}", target.display())))
     }
 }
 
@@ -108,17 +110,17 @@ impl Drop for Part {
     }
 }
 
-/// Removes what a copy was written into, and what SQLite has beside it.
+/// Removes the partial copy, and SQLite's journal next to it.
 fn remove(part: &Path) {
     let mut journal = part.as_os_str().to_owned();
     journal.push("-journal");
     for path in [Path::new(&journal), part] {
-        // Where it cannot be removed, whoever makes the next copy is told.
+        // If it cannot be removed, the next copy reports it.
         let _ = fs::remove_file(path);
     }
 }
 
-/// Whether a file may be what a copy was written into: there is nothing in it, or a database of SQLite.
+/// Whether a file may be a partial copy: it is empty, zeroed, or a SQLite database.
 fn is_unfinished(path: &Path) -> bool {
     if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
         return false;
@@ -132,7 +134,7 @@ async fn copy(file: &Path, part: &Path) -> Result<Copy> {
     let source = SqliteConnectOptions::new().filename(file).disable_statement_logging();
     let mut source = source.connect().await.map_err(|error| failed(file, &error))?;
     let written = write_out(&mut source, file, part).await;
-    // Also where it has failed, so that SQLite leaves nothing beside the source.
+    // Closed even after a failure, so that SQLite leaves no files next to the source.
     let closed = source.close().await;
     written?;
     closed.map_err(|error| failed(file, &error))?;
@@ -149,15 +151,15 @@ async fn copy(file: &Path, part: &Path) -> Result<Copy> {
     Ok(Copy { bytes, tenants, entries })
 }
 
-/// What is wrong with the source is told of it, and not of the copy.
+/// Reports errors of the source with the path of the source, and those of the copy with the path of the copy.
 async fn write_out(source: &mut SqliteConnection, file: &Path, part: &Path) -> Result<()> {
     let many = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN ('tenant', 'seaql_migrations')";
     let ours = sqlx::query_as(many).fetch_one(&mut *source).await;
     let (ours,): (i64,) = ours.map_err(|error| failed(file, &error))?;
     if ours < 2 {
-        return Err(Error::Config(format!("{} is no database of Tidings", file.display())));
+        return Err(Error::Config(format!("{} is not a database of Tidings", file.display())));
     }
-    let into = part.to_str().ok_or_else(|| Error::Config(format!("{} is no text", part.display())))?;
+    let into = part.to_str().ok_or_else(|| Error::Config(format!("{} is not UTF-8", part.display())))?;
     let vacuumed = sqlx::query("VACUUM INTO ?").bind(into).execute(source).await;
     let target = part.with_extension("");
     vacuumed.map_err(|error| failed(if is_of_target(&error) { &target } else { file }, &error))?;
@@ -168,14 +170,14 @@ fn failed(path: &Path, error: &sqlx::Error) -> Error {
     Error::Config(format!("{}: {}", path.display(), words_of(error)))
 }
 
-/// Whether a copy failed where it was written, and not where it was read: read-only, an error of the disk, full, cannot be opened
+/// Whether a copy failed while writing rather than reading: read-only, I/O error, full, cannot open
 /// (<https://www.sqlite.org/rescode.html>).
 fn is_of_target(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     code.is_some_and(|code| [8, 10, 13, 14].contains(&(code & 0xff)))
 }
 
-/// What SQLite finds in all its pages, and how much there is.
+/// SQLite's verdict on all pages, and the number of tenants and log entries.
 async fn check(copied: &mut SqliteConnection) -> sqlx::Result<(String, i64, i64)> {
     let (word,): (String,) = sqlx::query_as("PRAGMA integrity_check(1)").fetch_one(&mut *copied).await?;
     let many = "SELECT COUNT(*), COALESCE(SUM(last_seq), 0) FROM tenant";

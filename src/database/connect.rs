@@ -1,4 +1,4 @@
-//! Pools set up for each database as Tidings needs them.
+//! Opens the pools with the settings that Tidings needs on each database.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -22,22 +22,22 @@ use super::pooler;
 use crate::config::DatabaseConfig;
 use crate::error::{Ailment, Error, Result, words_of};
 
-/// How long a request waits for a connection before it is told that the server is overloaded, with whatever it has waited for
-/// before in a line of others who want the same.
+/// How long a request waits for a connection before it fails with an overload error. Time spent before in a queue of
+/// similar requests counts too.
 pub const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a request waits for the one connection that writes to a file: as long as an operation may take.
+/// How long a request waits for SQLite's single write connection: as long as an operation may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long that connection waits for another program that writes to the file.
+/// How long the write connection waits for another program that writes to the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What each connection to PostgreSQL is told. Behind a pooler that is up to the pooler, by its `connect_query`: what we told a
-/// connection there, others would have.
+/// Settings sent on each new PostgreSQL connection. Behind a pooler, its `connect_query` must make them: settings made
+/// on a pooled connection would leak to other clients.
 ///
-/// A row that others hold is waited for for 5 s, no statement takes longer than 30 s, and a transaction in which nothing happens for
-/// a minute is one whose node has gone: all of it is over on the server, too, so that whatever it locked is free again. Since
-/// PostgreSQL 14 the server notices itself that nobody waits for an answer any more.
+/// A statement waits at most 5 s for a row lock and runs at most 30 s. If a transaction is idle for a minute, its node
+/// is considered gone. In all three cases the server aborts the work and releases its locks. Since PostgreSQL 14, the
+/// server also notices by itself when a client has disconnected.
 const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; \
     SET lock_timeout = '5s'; \
@@ -45,27 +45,28 @@ const POSTGRES: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seq
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; \
     SELECT set_config(name, '2s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'";
 
-/// The same for MySQL and MariaDB, each of which passes over what is for the other.
+/// The same for MySQL and MariaDB. Each ignores the conditional comments of the other.
 const MYSQL: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION innodb_lock_wait_timeout = 5, \
     lock_wait_timeout = 5 /*!50708 , max_execution_time = 30000 */ \
     /*M!100101 , max_statement_time = 30 */ /*M!100300 , idle_transaction_timeout = 60 */";
 
-/// How long migrations wait for those of another server, as on the other databases.
+/// How long migrations wait for those of another node, as on the other databases.
 const MIGRATION_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Prepared statements kept a connection. Ours are about fifty, some of them in ten lengths.
+/// Cached prepared statements per connection. Tidings has about fifty, some of them in ten lengths.
 const STATEMENTS: usize = 500;
 
 /// Opens the database at `url` (`sqlite:`, `postgres:` or `mysql:`) with at most `connections` connections.
 ///
-/// Fails with `Config` where the URL is none of these or what answers there refuses us, and with `Unavailable` where nothing does.
+/// Fails with `Config` if the URL has another scheme or the server refuses the connection, and with `Unavailable` if it
+/// is unreachable.
 pub async fn connect(url: &str, connections: u32) -> Result<Database> {
     open(&DatabaseConfig { url: Some(url.to_owned()), connections, pooler: None, direct_url: None }).await
 }
 
-/// The same by settings, which say whether there is a pooler before it.
+/// Opens the database that the settings describe, which also say whether there is a pooler in front of it.
 ///
-/// Fails with `Config` also where there is one and they do not say so, and where it is one that cannot be used.
+/// Also fails with `Config` if there is a pooler that the settings do not mention, or one that cannot be used.
 pub async fn open(config: &DatabaseConfig) -> Result<Database> {
     config.check()?;
     let (url, connections) = (config.url(), config.connections);
@@ -77,29 +78,29 @@ pub async fn open(config: &DatabaseConfig) -> Result<Database> {
     }
 }
 
-/// The same for whoever only wants to look: where SQLite would make a file, there is nothing to open.
+/// The same for read-only commands: `None` if the SQLite file does not exist yet, instead of creating it.
 pub async fn without_a_trace(config: &DatabaseConfig) -> Result<Option<Database>> {
     let url = config.url();
     let Some(file) = file_of(url).filter(|file| !file.exists()) else {
         return open(config).await.map(Some);
     };
     let folder = folder_of(&file);
-    let cannot = |why: &str| Err(Error::Config(format!("there is no {}, and {why}", file.display())));
+    let cannot = |why: &str| Err(Error::Config(format!("{} does not exist, and {why}", file.display())));
     if !url.contains("mode=rwc") {
         return cannot(NO_MODE);
     }
     #[cfg(unix)]
     if let Err(error) = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
-        return cannot(&format!("none can be made in {}: {error}", folder.display()));
+        return cannot(&format!("it cannot be created in {}: {error}", folder.display()));
     }
     Ok(None)
 }
 
-/// Why SQLite does not open a file that is not there.
-const NO_MODE: &str = "the URL does not end in ?mode=rwc, by which one would be made";
+/// Why SQLite does not open a missing file.
+const NO_MODE: &str = "the URL does not end in ?mode=rwc, which would create it";
 
-/// WAL, so that readers never wait for the writer; `synchronous = FULL`, so that what was acknowledged survives a
-/// loss of power.
+/// WAL lets readers proceed while a transaction writes. `synchronous = FULL` makes acknowledged writes survive a loss
+/// of power.
 async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let options = SqliteConnectOptions::from_str(url)
         .map_err(|error| unreadable("DATABASE_URL", &error))?
@@ -112,9 +113,9 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         .optimize_on_close(true, None)
         .disable_statement_logging();
     let file = options.get_filename().to_owned();
-    // By mode=memory each connection would have a database of its own.
+    // With mode=memory each connection would have its own database.
     if file.as_os_str().is_empty() || url.contains("mode=memory") {
-        let why = "names no file; for a database that is thrown away there is sqlite::memory:";
+        let why = "names no file; use sqlite::memory: for a temporary database";
         return Err(Error::Config(format!("DATABASE_URL {why}")));
     }
     let unusable = |cause: DbErr| match cause {
@@ -122,7 +123,7 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
             let why = if file.exists() || url.contains("mode=") {
                 words_of(&cause)
             } else {
-                format!("there is none, and {NO_MODE}")
+                format!("it does not exist, and {NO_MODE}")
             };
             Error::Config(format!("DATABASE_URL: {} cannot be used: {why}", file.display()))
         }
@@ -136,13 +137,13 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let read = Any::Sqlite(read.map_err(unusable)?);
     encoding::check("DATABASE_URL", &mut read.lend().await?).await?;
     if let Some(number) = number(&file) {
-        // All connections keep this file open, even if another file takes its path later (`Health`).
+        // All connections keep this file open, even if another file replaces it at its path later (`Health`).
         fence.meets(&Lineage::of_file(number));
     }
     Ok(Database::over((read.clone(), Any::Sqlite(write)), read, fence, Some(&file)))
 }
 
-/// A file's inode number, by which a replaced file is told apart. `None` in memory, and on systems without inodes.
+/// The file's inode number, which changes when the file is replaced. `None` in memory, and on systems without inodes.
 fn number(file: &Path) -> Option<u64> {
     #[cfg(unix)]
     return std::fs::metadata(file).ok().map(|of| std::os::unix::fs::MetadataExt::ino(&of));
@@ -150,12 +151,13 @@ fn number(file: &Path) -> Option<u64> {
     None
 }
 
-/// Lets the file's owner alone read and write it, and what SQLite has beside it, which takes over the file's mode: all tenants'
-/// notifications are in there. Makes the file where SQLite is to make it. What cannot be done is told, and SQLite tells what it cannot use.
+/// Restricts the file and SQLite's files next to it (which inherit its mode) to its owner: it holds all tenants'
+/// notifications. Creates the file if SQLite would. A failed change of mode is logged; SQLite reports files that it
+/// cannot use.
 #[cfg(unix)]
 fn keep_private(file: &Path, is_made: bool) {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-    /// What the owner's group and others may do.
+    /// The mode bits of the group and of others.
     const OTHERS: u32 = 0o077;
     if is_made && !file.exists() {
         let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
@@ -172,8 +174,10 @@ fn keep_private(file: &Path, is_made: bool) {
         }
         let shown = path.display();
         match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & !OTHERS)) {
-            Ok(()) => tracing::warn!("others could read {shown}: it is its owner's alone now"),
-            Err(error) => tracing::warn!("others can read {shown}, and that cannot be changed: {error}"),
+            Ok(()) => tracing::warn!("other users could read {shown}: now only its owner can"),
+            Err(error) => {
+                tracing::warn!("other users can read {shown}, and its permissions cannot be changed: {error}")
+            }
         }
     }
 }
@@ -181,21 +185,22 @@ fn keep_private(file: &Path, is_made: bool) {
 #[cfg(not(unix))]
 fn keep_private(_file: &Path, _is_made: bool) {}
 
-/// With plans that no value has a say in: a range or a probe of a key each, which is what the statements are written for.
+/// Forces generic plans that scan a range or probe a key of an index, as the statements are written for.
 ///
-/// PostgreSQL would plan a statement anew while it thinks that knowing the values pays. Where its statistics are behind, it
-/// does not: for a tenant that they have not heard of, it took any index that begins with the tenant for one row's, and read
-/// all that it had ever sent for each message. And what is small or empty it would read whole, again for each row of another table: where
-/// nobody has a preference yet, it asks all types of all tenants for them rather than the message's own. What has no index is read whole
-/// all the same, but at a price in the plan at which machine code would be made for each statement.
+/// PostgreSQL replans a statement as long as it expects to gain from knowing the values, which goes wrong with outdated
+/// statistics. For a tenant that they did not include, it assumed that any index beginning with the tenant id yields
+/// one row, and read all that the tenant had ever sent for each message. Small or empty tables it would scan whole,
+/// again for each row of another table: while there are no preferences, it would probe them for all types of all
+/// tenants instead of only the message's own. Tables without an index are still scanned, but `enable_seqscan = off`
+/// adds so much to their cost that each of these statements would be JIT-compiled; hence `jit = off`.
 ///
-/// Nor do ranges become bitmaps, which lose their order, or joins hashes, which read one side whole: without statistics, or by those of when
-/// the tables were empty, PostgreSQL would think that they cost less.
+/// Bitmap scans (which lose the order) and hash or merge joins (which read one side whole) are off as well: without
+/// statistics, or with those of empty tables, PostgreSQL would underestimate their cost.
 async fn postgres(config: &DatabaseConfig) -> Result<Database> {
     let unusable = |cause| unusable(config.setting(), cause);
     let options = |url: &String| {
         let options = PgConnectOptions::from_str(url).map_err(|error| unreadable(config.setting(), &error))?;
-        // PgBouncer refuses parameters that it does not know, and we store no fractions.
+        // PgBouncer refuses parameters that it does not know, and Tidings stores no fractions.
         let options = options.application_name("tidings").extra_float_digits(None);
         Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
     };
@@ -209,8 +214,8 @@ async fn postgres(config: &DatabaseConfig) -> Result<Database> {
     Ok(Database::over((shared.clone(), shared), aside, fence, None))
 }
 
-/// READ COMMITTED, as on PostgreSQL: with MySQL's own REPEATABLE READ, sync would lock all that it reads, and would
-/// read a state from before it held its lock.
+/// Uses READ COMMITTED, as on PostgreSQL. With MySQL's default REPEATABLE READ, sync would lock all rows that it reads
+/// and would read a snapshot older than its lock.
 async fn mysql(url: &str, connections: u32) -> Result<Database> {
     let options = |url: &String| {
         let options = MySqlConnectOptions::from_str(url).map_err(|error| unreadable("DATABASE_URL", &error))?;
@@ -226,14 +231,14 @@ async fn mysql(url: &str, connections: u32) -> Result<Database> {
     Ok(Database::over((shared.clone(), shared), aside, fence, None))
 }
 
-/// A connection of its own for the migrator, which asks for the ORM's.
+/// A separate SeaORM connection, which the migrator requires.
 pub async fn for_migrations(connections: &Any) -> Result<DatabaseConnection> {
     fn single<D: sqlx::Database>() -> PoolOptions<D> {
         PoolOptions::new().max_connections(1)
     }
     Ok(match connections {
         Any::Sqlite(connections) => {
-            // Another server that has just been started may be migrating it.
+            // Another server that has just been started may be migrating the file.
             let options = connections.options().clone().busy_timeout(MIGRATION_TIMEOUT);
             let pool = single().connect_with(options).await.map_err(away)?;
             SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
@@ -257,7 +262,7 @@ fn unreadable(setting: &str, cause: &sqlx::Error) -> Error {
     Error::Config(format!("{setting} cannot be used: {}", words_of(cause)))
 }
 
-/// Why nothing could be opened: `Unavailable` where that may pass, `Config` where somebody has to mend it.
+/// The error for a failed connection: `Unavailable` if it may pass by itself, `Config` if the operator must act.
 fn unusable(setting: &str, cause: DbErr) -> Error {
     match cause {
         DbErr::Conn(RuntimeErr::SqlxError(cause)) if Ailment::of_driver(&cause).is_some() => {

@@ -1,4 +1,4 @@
-//! The epoch of the board, as the nodes over a database agree on it.
+//! The invalidation epoch of the Redis cache, on which all nodes of a database agree.
 
 use entity::prelude::*;
 use entity::server::{self, Column};
@@ -7,16 +7,16 @@ use super::Database;
 use super::handle::{Observers, Reader};
 use crate::error::Result;
 
-/// Its row.
+/// The name of its row.
 const NAME: &str = "board";
 
 impl Database {
-    /// What stands there; nothing where no node ever had a board.
+    /// The stored epoch. `None` if no node has ever used Redis.
     pub async fn board(&self) -> Result<Option<String>> {
         Ok(server::Entity::find_by_id(NAME).one(&self.unobserved()).await?.map(|row| row.value))
     }
 
-    /// Lets something else stand there.
+    /// Stores the epoch.
     pub async fn write_board(&self, value: &str) -> Result<()> {
         let columns = [Column::Name, Column::Value];
         let merged = Existing::Merged { key: &columns[..1], raised: &[], replaced: &columns[1..] };
@@ -24,7 +24,7 @@ impl Database {
         Ok(())
     }
 
-    /// The connection for looking after the database, of which nobody is told.
+    /// A reader on the maintenance connection that no observer sees.
     fn unobserved(&self) -> Reader {
         Reader { observers: Observers::default(), ..self.aside() }
     }

@@ -1,11 +1,11 @@
-//! Ids that the database generates.
+//! Sequences of generated ids.
 
 use sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
 
 use super::Transaction;
 use crate::error::Result;
 
-/// The tables that have them. A test compares this with the tables that there are.
+/// The tables with generated ids. A test compares this list with the schema.
 pub const TABLES: [&str; 15] = [
     "tenant",
     "users",
@@ -24,9 +24,9 @@ pub const TABLES: [&str; 15] = [
     "audit_entry",
 ];
 
-/// Goes on `by` numbers further in each of these tables, so that no new row has an id that one before the restored ones may have had.
+/// Advances the sequence of each table by `by`, so that no new row gets an id that was used before a restore.
 ///
-/// MySQL commits what the transaction has done before.
+/// On MySQL, this commits the transaction's earlier work.
 pub async fn raise(txn: &Transaction, by: i64) -> Result<()> {
     for table in TABLES {
         match txn.get_database_backend() {

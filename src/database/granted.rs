@@ -1,4 +1,4 @@
-//! What the database's server gives us, and to whom else.
+//! The privileges and connection limits of our database user, and other clients.
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement, TryGetable};
 
@@ -6,7 +6,7 @@ use super::Database;
 use crate::error::{Error, Result};
 
 impl Database {
-    /// How many connections others have to this database, as far as this user may see them. SQLite has none to count.
+    /// The number of connections of other clients to this database, as far as this user may see them. 0 on SQLite.
     async fn others(&self) -> Result<i64> {
         let all = match self.backend() {
             DbBackend::Postgres => {
@@ -20,18 +20,18 @@ impl Database {
         Ok(all.saturating_sub_unsigned(own as u64))
     }
 
-    /// Fails with `Config` where anybody else is connected. At a file of SQLite they are kept away by [`super::Held`].
+    /// Fails with `Config` if another client is connected. On a SQLite file, [`super::Held`] prevents that.
     pub async fn is_left_alone(&self) -> Result<()> {
         match self.others().await? {
             0 => Ok(()),
-            others => Err(Error::Config(format!(
-                "{others} other connections use this database: stop whatever serves it first"
-            ))),
+            others => {
+                Err(Error::Config(format!("{others} other connections use this database: stop all its servers first")))
+            }
         }
     }
 
-    /// The most connections that the server has for this user: of its own limit what is not kept for its operators, and no more
-    /// than the user and the database may have. Nothing where there is no limit.
+    /// The maximum number of connections for this user: the server's limit without the connections reserved for
+    /// superusers, and at most the limits of the user and the database. `None` if there is no limit.
     pub async fn most_connections(&self) -> Result<Option<i64>> {
         let most = match self.backend() {
             DbBackend::Postgres => {
@@ -49,13 +49,13 @@ impl Database {
         self.one(most).await
     }
 
-    /// Whether this user may make tables; where that cannot be told, nobody is stopped.
+    /// Whether this user may create tables. True if that cannot be determined.
     pub async fn may_create(&self) -> Result<bool> {
         let may = match self.backend() {
             DbBackend::Postgres => {
                 "SELECT CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1::bigint ELSE 0::bigint END"
             }
-            // Of a user with roles, not all of what they may do stands here.
+            // Privileges granted through roles are not all listed here.
             DbBackend::MySql => {
                 "SELECT CAST(COUNT(*) > 0 AS SIGNED) FROM (\
                      SELECT grantee, privilege_type FROM information_schema.user_privileges \
@@ -68,7 +68,7 @@ impl Database {
         Ok(self.one::<i64>(may).await? != Some(0))
     }
 
-    /// The one value that a statement gives.
+    /// The single value that a query returns.
     async fn one<T: TryGetable>(&self, words: &str) -> Result<Option<T>> {
         let row = self.aside().query_one_raw(Statement::from_string(self.backend(), words)).await?;
         Ok(row.map(|row| row.try_get_by_index::<Option<T>>(0)).transpose()?.flatten())

@@ -1,4 +1,4 @@
-//! What statements are run with.
+//! Readers and transactions: the handles that run statements.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::board::Board;
 use crate::error::Ailment;
 use crate::hub::{Hub, Notice};
 
-/// How long it may take to take a transaction back.
+/// How long a rollback may take.
 const ROLLBACK: Duration = Duration::from_secs(1);
 
 type Observer = dyn Fn(&Info<'_>) + Send + Sync;
 
-/// Who is told of statements.
+/// Functions that are called after each statement.
 #[derive(Clone, Default)]
 pub(super) struct Observers(pub Vec<Arc<Observer>>);
 
@@ -38,7 +38,7 @@ impl Debug for Observers {
 }
 
 impl Observers {
-    /// Does `work`, and tells everybody of it.
+    /// Runs `work`, then calls every observer.
     async fn watch<T>(&self, statement: &Statement, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
         let started = Instant::now();
         let result = work.await;
@@ -48,7 +48,7 @@ impl Observers {
     }
 }
 
-/// Runs statements that change nothing, each on whatever connection is free.
+/// Runs read-only statements, each on any free connection.
 #[derive(Clone, Debug)]
 pub struct Reader {
     pub(super) connections: Any,
@@ -58,7 +58,7 @@ pub struct Reader {
     pub(super) fence: Arc<Fence>,
 }
 
-/// Runs a statement that changes nothing, and again where it lost to another one, as to a newer node that changes the tables.
+/// Runs a read-only statement, and retries it after a conflict, for example with a newer node that changes the tables.
 macro_rules! again {
     ($run:expr) => {{
         let mut tries = 0;
@@ -109,9 +109,9 @@ impl ConnectionTrait for Reader {
     }
 }
 
-/// Waits for a place among those of whoever it is for, and for a connection: for both together no longer than for one.
+/// Waits for a permit of the current principal and for a connection, with one timeout for both.
 ///
-/// A request that has had an answer before the process forgot what it remembers goes by what may be wrong by now, and gets no other.
+/// Fails if the request already used a connection in an earlier era: its earlier reads may be outdated.
 async fn lent(connections: &Any, fence: &Fence, place: impl Future<Output = Share>) -> Result<(Share, AnyLent), DbErr> {
     let until = connections.waits_until();
     let late = |_| DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
@@ -120,20 +120,20 @@ async fn lent(connections: &Any, fence: &Fence, place: impl Future<Output = Shar
     if Party::is_of(fence.era()) { Ok((share, lent)) } else { Err(Ailment::Away.error()) }
 }
 
-/// Statements of which all take hold or none. Dropped, it takes them back.
+/// A transaction. It is rolled back on drop.
 #[derive(Debug)]
 pub struct Transaction {
     connection: Mutex<AnyLent>,
-    /// Kept for as long as the connection.
+    /// Held as long as the connection.
     share: Share,
     backend: DbBackend,
     observers: Observers,
     health: Arc<Health>,
     hub: Arc<Hub>,
     board: Option<Arc<Board>>,
-    /// What open sessions are told once it is committed.
+    /// Notices for open sessions, published after the commit.
     notices: Lock<Vec<Notice>>,
-    /// Whether a statement of it has changed a row.
+    /// Whether one of its statements has changed a row.
     changed: AtomicBool,
 }
 
@@ -161,37 +161,37 @@ impl Transaction {
         })
     }
 
-    /// Open sessions, here and on other nodes, are told this once the transaction is committed, whether or not its caller
-    /// is still there. Taken back, it tells nothing.
+    /// Publishes this notice to open sessions, here and on other nodes, once the transaction is committed, even if the
+    /// caller is gone by then. After a rollback, nothing is published.
     pub fn tell(&self, notice: Notice) {
         if !notice.is_empty() {
             self.notices.lock().push(notice);
         }
     }
 
-    /// Whether a statement of it has changed anything.
+    /// Whether one of its statements has changed anything.
     pub fn has_changed(&self) -> bool {
         self.changed.load(Relaxed)
     }
 
-    /// Notes whether a statement changes anything: what reads begins with the word, and finding nothing is no change.
+    /// Notes whether a statement changed anything: it is not a SELECT, and affected or returned rows.
     fn note(&self, statement: &Statement, rows: u64) {
         if rows > 0 && !statement.sql.starts_with("SELECT") {
             self.changed.store(true, Relaxed);
         }
     }
 
-    /// Lets all of it take hold, takes what it changes off the board, and tells the hub what there is to tell.
+    /// Commits, invalidates the changed entries of the Redis cache, and publishes the notices.
     ///
-    /// Where there is anything, that goes on when the caller goes away in the middle. It is told even where the answer to
-    /// the commit got lost, after which nobody knows: a notice too many does no harm.
+    /// If there are notices, this continues even if the caller is dropped. It publishes them even if the response to
+    /// the commit was lost, so that the outcome is unknown: an unnecessary notice is harmless.
     pub async fn commit(self) -> Result<(), DbErr> {
         let Self { connection, share, health, hub, board, notices, .. } = self;
         let mut lent = connection.into_inner();
         let notices = notices.into_inner();
         let committed = async move {
             let ended = health.committing(lent.end("COMMIT")).await.map_err(|error| health.noted(error));
-            // While the connection is open: the last one to close takes SQLite's log away.
+            // Checked while the connection is open, because the last one to close deletes SQLite's log.
             let kept = ended.and_then(|()| health.has_kept());
             drop((lent, share));
             kept
@@ -204,7 +204,7 @@ impl Transaction {
             if let Some(board) = board
                 && !board.take_down(&notices).await
             {
-                // Others may not see yet what was committed: nobody may be told that it was.
+                // Other nodes may still serve the old state, so the commit must not be acknowledged.
                 ended = ended.and(Err(Ailment::Away.error()));
             }
             for notice in notices {
@@ -212,7 +212,7 @@ impl Transaction {
             }
             ended
         });
-        committing.await.unwrap_or_else(|cause| Err(DbErr::Custom(format!("a commit was cut off: {cause}"))))
+        committing.await.unwrap_or_else(|cause| Err(DbErr::Custom(format!("a commit was aborted: {cause}"))))
     }
 
     async fn watch<T>(&self, statement: &Statement, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
@@ -220,7 +220,7 @@ impl Transaction {
         done.map_err(|error| self.health.noted(error))
     }
 
-    /// Takes all of it back. Where that takes long, as after a statement that was given up, the connection is closed instead.
+    /// Rolls back. If that takes too long, for example after a cancelled statement, the connection is closed instead.
     pub async fn rollback(self) -> Result<(), DbErr> {
         let mut lent = self.connection.into_inner();
         let ended = timeout(ROLLBACK, lent.end("ROLLBACK")).await;

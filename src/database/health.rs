@@ -1,5 +1,5 @@
-//! How the database is, beyond what each statement finds out for itself: whether it answers at all, takes writes, and is where
-//! it was.
+//! The state of the database: whether it responds, takes writes, and is still at its path. Each statement also detects
+//! errors of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,50 +18,50 @@ use super::lineage::{Fence, passing};
 use super::share::Party;
 use crate::error::Ailment;
 
-/// How often the database is looked at.
+/// How often the health check runs.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// How long it may take to answer that it is there. With [`ROUND`], whoever asks it something while it hangs knows within 3 s.
+/// How long the check waits for a response. With [`ROUND`], requests to a database that hangs fail within 3 s.
 const ANSWER: Duration = Duration::from_millis(1_500);
 
-/// A commit that takes longer than this waits for another server, which is to have it first.
+/// A commit that takes longer than this is waiting for a standby, which must confirm it first.
 const COMMIT: Duration = Duration::from_secs(5);
 
-/// So many rounds lie between two tries to write while writes wait for another server.
+/// While writes wait for a standby, only every n-th check tries a write.
 const TRIES_APART: u64 = 4;
 
-/// How long a statement of a request may take, where the database answers others: as long as the whole request, by default.
+/// How long a statement of a request may take: by default, as long as the whole request.
 const REQUEST: Duration = Duration::from_secs(10);
 
-/// How long any other may take: it is longer than any of ours takes, and for one whose connection broke without a word.
+/// How long any other statement may take. None of ours takes that long; this catches connections that broke silently.
 const STATEMENT: Duration = Duration::from_secs(30);
 
-/// What is known of a database.
+/// The known state of a database.
 #[derive(Debug)]
 pub struct Health {
-    /// Nothing came back when it was last asked whether it is there, nor to anybody else since.
+    /// The last check timed out, and no statement has succeeded since it began.
     is_silent: AtomicBool,
-    /// Whoever waits for an answer looks whether any can still come.
+    /// Notifies waiting statements after each check, so that they stop waiting if the database does not respond.
     round: Notify,
-    /// Something came back since then.
+    /// A statement has succeeded since the last check began.
     has_answered: AtomicBool,
-    /// Why it took no write, until it takes one again.
+    /// Why the last write failed, until one succeeds.
     refuses: Mutex<Option<Ailment>>,
-    /// SQLite's, unless it is in memory.
+    /// SQLite's file, unless it is in memory.
     file: Option<File>,
     fence: Arc<Fence>,
-    /// Commits that have begun and not ended.
+    /// Commits in progress.
     commits: Mutex<Commits>,
 }
 
-/// When commits began, by a number for each.
+/// The start times of commits, by number.
 #[derive(Debug, Default)]
 struct Commits {
     next: u64,
     under_way: BTreeMap<u64, Instant>,
 }
 
-/// A commit, until it is dropped.
+/// A commit in progress, until it is dropped.
 struct Commit<'a>(&'a Health, u64);
 
 impl Drop for Commit<'_> {
@@ -71,7 +71,7 @@ impl Drop for Commit<'_> {
 }
 
 impl Health {
-    /// Of a database that has just answered. `file` is where SQLite keeps it.
+    /// For a database that has just responded. `file` is the path of the SQLite database.
     pub fn new(file: Option<&Path>, fence: Arc<Fence>) -> Self {
         let file = file.and_then(File::open);
         let (is_silent, has_answered) = (AtomicBool::new(false), AtomicBool::new(true));
@@ -79,7 +79,7 @@ impl Health {
         Self { is_silent, round: Notify::new(), has_answered, refuses, file, fence, commits }
     }
 
-    /// What ails it; not what only one statement met.
+    /// The current failure of the database, not of single statements.
     pub fn ailment(&self) -> Option<Ailment> {
         if self.file.as_ref().is_some_and(|file| !file.is_in_place()) {
             return Some(Ailment::Moved);
@@ -93,7 +93,7 @@ impl Health {
         if self.fence.is_closed() { Some(Ailment::Elsewhere) } else { self.refuses() }
     }
 
-    /// Ends a transaction by `work`, which is looked at while it goes on.
+    /// Runs `work`, which ends a transaction, and records it as a commit in progress.
     pub async fn committing<T>(&self, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
         let commit = {
             let mut commits = self.commits.lock();
@@ -110,12 +110,12 @@ impl Health {
     fn note_waiting_commits(&self) {
         let waits = self.commits.lock().under_way.values().next().is_some_and(|began_at| began_at.elapsed() > COMMIT);
         if waits {
-            // It is over once a write succeeds.
+            // Cleared when a write succeeds.
             self.noted(Ailment::Waiting.error());
         }
     }
 
-    /// Whether something came back since it was last asked whether it is there.
+    /// Whether a statement has succeeded since the last check began.
     pub fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Relaxed)
     }
@@ -124,12 +124,12 @@ impl Health {
         *self.refuses.lock()
     }
 
-    /// Fails where nobody need wait for a connection, since nothing answers.
+    /// Fails at once if the database does not respond, instead of waiting for a connection.
     pub fn answers(&self) -> Result<(), DbErr> {
         if self.is_silent.load(Ordering::Relaxed) { Err(Ailment::Away.error()) } else { Ok(()) }
     }
 
-    /// Fails where what is written is lost, since SQLite's file is not in its place any more.
+    /// Fails if writes would be lost because SQLite's file is not at its path any more.
     pub fn is_in_place(&self) -> Result<(), DbErr> {
         match &self.file {
             Some(file) if !file.is_in_place() => Err(self.noted(Ailment::Moved.error())),
@@ -137,7 +137,7 @@ impl Health {
         }
     }
 
-    /// The same after a commit, which leaves SQLite's log beside the file.
+    /// The same after a commit, when SQLite's log must be next to the file.
     pub fn has_kept(&self) -> Result<(), DbErr> {
         match &self.file {
             Some(file) if !file.has_log() => Err(self.noted(Ailment::Moved.error())),
@@ -145,9 +145,10 @@ impl Health {
         }
     }
 
-    /// Does work of a statement or two, unless the database hangs meanwhile, or the work takes too long.
+    /// Runs one or two statements, unless the database stops responding or the work takes too long.
     ///
-    /// That is looked at once a round, with one timer for all that is under way: one for each statement costs overviews a tenth.
+    /// Each check wakes all waiting statements: one timer for all of them. A timer for each would make overviews a
+    /// tenth slower.
     pub async fn bound<T>(&self, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
         let most = if Party::is_known() { REQUEST } else { STATEMENT };
         let (mut work, began_at) = (pin!(work), Instant::now());
@@ -170,7 +171,7 @@ impl Health {
         }
     }
 
-    /// Remembers why a write failed, where that is no fault of its own.
+    /// Records an error that shows that the database refuses writes.
     pub fn noted(&self, error: DbErr) -> DbErr {
         if let Some(ailment) = Ailment::of(&error).filter(|ailment| ailment.stops_writes()) {
             let before = self.refuses.lock().replace(ailment);
@@ -181,8 +182,8 @@ impl Health {
         error
     }
 
-    /// Looks at the database for as long as it is used: whether it answers, by a connection that nobody else has (`aside`; SQLite
-    /// needs none), and whether it takes writes again, if it did not.
+    /// Checks the database for as long as it is used: whether it responds, over a dedicated connection (`aside`; SQLite
+    /// needs none), and whether it takes writes again after it had refused them.
     pub async fn look_after(self: Arc<Self>, aside: Option<Any>, write: Any) {
         for number in 0_u64.. {
             sleep(ROUND).await;
@@ -191,7 +192,7 @@ impl Health {
             }
             self.note_waiting_commits();
             self.round.notify_waiters();
-            // Each try that waits for another server leaves one more session there that does.
+            // Each attempt that waits for a standby leaves one more waiting session on the server.
             let rests = self.refuses() == Some(Ailment::Waiting) && number % TRIES_APART > 0;
             if self.is_in_place().is_ok() && self.refuses().is_some() && !rests {
                 self.try_writing(&write).await;
@@ -201,17 +202,17 @@ impl Health {
 
     async fn listen(&self, aside: &Any) {
         self.has_answered.store(false, Ordering::Relaxed);
-        // Where connections lead is asked anew: a pooler may lead them elsewhere, and a dump may have been restored.
+        // The lineage is asked for each time: a pooler may have switched servers, or a dump may have been restored.
         let asked = timeout(ANSWER, passing(async { aside.lend().await?.look().await }));
-        // Whatever else it says, it is no reason to give up what waits for an answer. Nor is it that this connection alone has none
-        // in time, while others have.
+        // Any other error is no reason to abort waiting statements. Nor is a timeout on this connection alone, while
+        // others get responses.
         let is_missed = matches!(asked.await, Err(_) | Ok(Err(DbErr::ConnectionAcquire(_))));
         let is_silent = is_missed && !self.has_answered();
         if self.is_silent.swap(is_silent, Ordering::Relaxed) == is_silent {
             return;
         }
         if is_silent {
-            tracing::error!("the database does not answer: nobody waits for it until it does");
+            tracing::error!("the database does not answer: until it does, requests fail at once");
         } else {
             tracing::info!("the database answers again");
         }
@@ -229,19 +230,19 @@ impl Health {
         });
         if matches!(tried.await, Ok(Ok(()))) {
             *self.refuses.lock() = None;
-            tracing::info!("the database takes writes again");
+            tracing::info!("the database accepts writes again");
         }
     }
 }
 
-/// Writes more than there is room for in a page that is half empty, and takes it away again.
+/// Writes more than fits into a half-empty page, and deletes it again.
 fn probe() -> [String; 3] {
     let rows: Vec<String> = (0..40).map(|row| format!("('probe {row}', '{}')", "x".repeat(250))).collect();
     let remove = "DELETE FROM server WHERE name LIKE 'probe %'";
     [remove.into(), format!("INSERT INTO server (name, value) VALUES {}", rows.join(", ")), remove.into()]
 }
 
-/// SQLite's, as it was when it was opened.
+/// SQLite's file, as of when it was opened.
 #[derive(Debug)]
 struct File {
     path: PathBuf,
@@ -250,7 +251,7 @@ struct File {
     has_had_log: AtomicBool,
 }
 
-/// By which a file is known, whatever it is called: its device and its number there. Where the system has none, any will do.
+/// The device and inode number of a file, which do not depend on its name. Always equal on systems without inodes.
 type Identity = (u64, u64);
 
 impl File {
@@ -265,7 +266,7 @@ impl File {
         identity(&self.path) == Some(self.identity)
     }
 
-    /// Unless there has never been one, as on a system of files that does not let SQLite have it.
+    /// True also if there has never been a log, as on file systems that do not support SQLite's WAL.
     fn has_log(&self) -> bool {
         let has_log = self.log.exists();
         let has_had_log = self.has_had_log.fetch_or(has_log, Ordering::Relaxed);

@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Result};
 
-/// What a URL of PostgreSQL may say of the server that is wanted. No other will do.
+/// The parameter of a PostgreSQL URL that selects the kind of server.
 const ATTRIBUTE: &str = "target_session_attrs";
 
-/// The URL of each host of a URL, in the order in which they are tried; `setting` is where it stands.
+/// The URL for each host in `url`, in order of preference. `setting` is the setting's name, for errors.
 ///
-/// Fails with `Config` where a host has no name, and where it asks for a server that Tidings cannot use.
+/// Fails with `Config` if a host is empty, or if the URL asks for a server that takes no writes.
 pub fn each_host(setting: &str, url: &str) -> Result<Vec<String>> {
     let url = without_attribute(setting, url)?;
     let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| *scheme != "sqlite") else {
@@ -24,7 +24,7 @@ pub fn each_host(setting: &str, url: &str) -> Result<Vec<String>> {
     Ok(hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect())
 }
 
-/// The URL without what only several hosts have, which is what Tidings does in any case: it uses the host that takes writes.
+/// The URL without `target_session_attrs`: Tidings always uses the host that takes writes.
 fn without_attribute(setting: &str, url: &str) -> Result<String> {
     let Some((before, query)) = url.split_once('?') else { return Ok(url.to_owned()) };
     let mut kept = Vec::new();
@@ -33,7 +33,7 @@ fn without_attribute(setting: &str, url: &str) -> Result<String> {
             Some((ATTRIBUTE, "read-write" | "primary")) => {}
             Some((ATTRIBUTE, other)) => {
                 return Err(Error::Config(format!(
-                    "{setting} asks for {ATTRIBUTE}={other}: it must be read-write or primary, since Tidings writes"
+                    "{setting} asks for {ATTRIBUTE}={other}: it must be read-write or primary, because Tidings writes"
                 )));
             }
             _ => kept.push(part),

@@ -1,10 +1,10 @@
-//! The lineage of a database (which database, and which history of it), and the fence between two lineages.
+//! The lineage of a database (its identity and its history), and the fence between two lineages.
 //!
-//! After a failover to a server that lacks the end of the log, after a restore, and where a name leads elsewhere, the numbers of users,
-//! tenants and items that this process remembers may come to mean others. So each connection is asked for its lineage in the round trip
-//! that greets it, and once a second after that. Where the lineage is another, the fence closes: no connection is lent until the
-//! process has forgotten what it remembers, and the numbers are raised beyond any that may have been given out
-//! (`domain/chore/fence.rs`).
+//! After a failover to a server that lacks the end of the log, after a restore, or when a host name points to another
+//! database, the ids of users, tenants and items that this process has cached may mean something else. So each new
+//! connection asks for the lineage in its first round trip, and the health check asks again every second. If the
+//! lineage has changed, the fence closes: the pool hands out no connections until the process has dropped its caches,
+//! and the id sequences have been advanced beyond any id that may have been used (`domain/chore/fence.rs`).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::Ailment;
 
-/// A fence that has been closed for longer than this refuses at once: the cause will not pass soon.
+/// If the fence has been closed for longer than this, requests fail at once: the cause will not pass soon.
 const WAITED_FOR: Duration = Duration::from_secs(5);
 
 tokio::task_local! {
-    /// Whether this work passes a closed fence.
+    /// Set for work that may pass a closed fence.
     static PASSES: ();
 }
 
-/// Runs work of the fence itself, which may use connections while the fence is closed.
+/// Runs work that may use connections while the fence is closed, such as the work that opens it.
 pub fn passing<F: Future>(work: F) -> impl Future<Output = F::Output> {
     PASSES.scope((), work)
 }
@@ -35,37 +35,38 @@ fn passes() -> bool {
     PASSES.try_with(|()| ()).is_ok()
 }
 
-/// By which a connection is known to lead where others lead. None has 0.
+/// A hash of a lineage, to compare connections. 0 means no lineage.
 pub type Tag = u64;
 
-/// What a server says of itself: a name, and what it has.
+/// A name and its value, as a server reports them.
 pub type Fact = (String, String);
 
-/// Where a connection leads.
+/// The lineage of a connection's database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lineage {
-    /// Another one for each history of each database: it goes into a row of the database, which has room for 256 characters.
+    /// Unique for each history of each database. Stored in a column of 256 characters.
     pub name: Arc<str>,
-    /// The server takes no writes, as one does that copies another.
+    /// Whether the server refuses writes, as a standby does.
     pub is_read_only: bool,
-    /// It is a node of a Galera cluster.
+    /// Whether the server is a node of a Galera cluster.
     pub is_cluster: bool,
 }
 
-/// What a lineage ends with while the tables are not all there, as before the first migration, or while a dump is restored.
+/// Ends the name while tables are missing: before the first migration, or during the restore of a dump.
 const EMPTY: &str = "empty";
 
-/// PostgreSQL names a new timeline at each promotion and each restore to a point in time. Where a dump is restored, the last table has
-/// another key, which it gets when all rows are there. None of it needs a right, and a server that copies another says so in place of
-/// its timeline.
+/// PostgreSQL starts a new timeline at each promotion and each point-in-time restore. Restoring a dump gives the last
+/// table's primary key, which is created after all rows are loaded, a new oid. The query needs no privileges. A standby
+/// reports `standby` instead of a timeline.
 pub const POSTGRES: &str = "SELECT 'postgres ' || (SELECT system_identifier FROM pg_control_system()) || ' ' || \
     CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END || ' ' || \
     (SELECT oid FROM pg_database WHERE datname = current_database()) || ' ' || \
     COALESCE((SELECT CAST(MAX(oid) AS text) FROM pg_constraint WHERE conrelid = to_regclass('view_visit') AND contype = 'p'), 'empty'), \
     current_setting('transaction_read_only')";
 
-/// MariaDB and MySQL know no timelines: each server is a lineage of its own, and so is each time that the tables were made, the first
-/// and the last of those that raising numbers leaves as they are.
+/// MariaDB and MySQL have no timelines. Each server is a lineage of its own, and so is each creation of the tables,
+/// identified by the creation times of the first and the last table whose ids are not generated, since advancing the
+/// sequences leaves these alone.
 pub const MYSQL: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
         ('server_id', 'server_uid', 'server_uuid', 'hostname', 'port', 'read_only', 'wsrep_on'); \
     SHOW GLOBAL STATUS WHERE Variable_name = 'wsrep_cluster_state_uuid'; \
@@ -74,13 +75,13 @@ pub const MYSQL: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
         WHERE table_schema = DATABASE() AND table_name IN ('activity_key', 'view_visit')";
 
 impl Lineage {
-    /// Of what PostgreSQL answers: one row, with the name first.
+    /// From PostgreSQL's response: one row, with the name first.
     pub fn of_postgres(facts: &[Fact]) -> Option<Self> {
         let (name, read_only) = facts.last()?;
         Some(Self { name: name.as_str().into(), is_read_only: read_only == "on", is_cluster: false })
     }
 
-    /// Of what MariaDB or MySQL answers. All nodes of a Galera cluster have the same.
+    /// From the response of MariaDB or MySQL. All nodes of a Galera cluster have the same lineage.
     pub fn of_mysql(facts: &[Fact]) -> Option<Self> {
         let of = |name: &str| facts.iter().find(|(fact, _)| fact == name).map(|(_, value)| value.as_str());
         let is_on = |name| of(name).is_some_and(|value| !matches!(value, "OFF" | "0"));
@@ -95,7 +96,7 @@ impl Lineage {
         Some(Self { name: name.into(), is_read_only: is_on("read_only"), is_cluster: cluster.is_some() })
     }
 
-    /// Of a file of SQLite with this number on its disk.
+    /// The lineage of a SQLite file with this inode number.
     pub fn of_file(number: u64) -> Self {
         Self { name: format!("sqlite {number}").into(), is_read_only: false, is_cluster: false }
     }
@@ -113,32 +114,32 @@ impl Lineage {
     }
 }
 
-/// Keeps connections from being lent while they lead to another lineage than the process goes by.
+/// Blocks connections to another lineage than the one this process uses.
 #[derive(Debug, Default)]
 pub struct Fence {
     state: Mutex<State>,
-    /// Which connections may be lent; 0 while any may.
+    /// The tag of connections that may be handed out; 0 if any may.
     admitted: AtomicU64,
     is_closed: AtomicBool,
     closed: watch::Sender<bool>,
     is_read_only: AtomicBool,
-    /// How often the process has forgotten what it remembers.
+    /// How often the process has dropped its caches.
     era: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the process goes by; nothing until it has compared that with the database for the first time.
+    /// The lineage this process uses. `None` until it has been compared with the database for the first time.
     known: Option<Lineage>,
-    /// Where the newest connection leads.
+    /// The lineage of the newest connection.
     met: Option<Lineage>,
-    /// How often numbers were raised, as far as this process has heard.
+    /// How often sequences were advanced, as far as this process knows.
     number: u64,
     closed_at: Option<Instant>,
 }
 
 impl Fence {
-    /// Notes where a connection leads, and closes where that is elsewhere.
+    /// Notes the lineage of a connection, and closes the fence if it is a different one.
     pub fn meets(&self, lineage: &Lineage) -> Tag {
         self.is_read_only.store(lineage.is_read_only, SeqCst);
         let mut state = self.state.lock();
@@ -152,7 +153,8 @@ impl Fence {
         lineage.tag()
     }
 
-    /// Closes until the lineage was compared with what stands in the database. Nothing happens where there is none, as in memory.
+    /// Closes the fence until the lineage has been compared with the one stored in the database. Does nothing if there
+    /// is no lineage, as for a database in memory.
     pub fn arm(&self) {
         let mut state = self.state.lock();
         if let Some(met) = &state.met {
@@ -168,14 +170,14 @@ impl Fence {
                 tracing::warn!(
                     from = &*known.name,
                     to = &*met.name,
-                    "the database is another one, or has another history"
+                    "connected to another database, or to one with another history"
                 );
             }
             self.closed.send_replace(true);
         }
     }
 
-    /// Lets connections of this lineage be lent again; false where a newer connection leads elsewhere.
+    /// Admits connections of this lineage again. Returns false if a newer connection has a different lineage.
     pub fn open(&self, lineage: &Lineage, number: u64) -> bool {
         let mut state = self.state.lock();
         if state.met.as_ref().is_none_or(|met| met.name != lineage.name) {
@@ -190,18 +192,18 @@ impl Fence {
         true
     }
 
-    /// What the process goes by, and how often numbers were raised as far as it has heard.
+    /// The lineage this process uses, and how often sequences were advanced as far as it knows.
     pub fn known(&self) -> (Option<Lineage>, u64) {
         let state = self.state.lock();
         (state.known.clone(), state.number)
     }
 
-    /// Where the newest connection leads.
+    /// The lineage of the newest connection.
     pub fn met(&self) -> Option<Lineage> {
         self.state.lock().met.clone()
     }
 
-    /// Over when it is closed.
+    /// Waits until the fence is closed.
     pub async fn closed(&self) {
         // The sender lives as long as `self`.
         let _ = self.closed.subscribe().wait_for(|is_closed| *is_closed).await;
@@ -211,12 +213,12 @@ impl Fence {
         self.is_closed.load(SeqCst)
     }
 
-    /// Whether the server that was met last takes no writes.
+    /// Whether the last server that answered refuses writes.
     pub fn is_read_only(&self) -> bool {
         self.is_read_only.load(SeqCst)
     }
 
-    /// How often the process has forgotten what it remembers: what was found out in an earlier era may be wrong by now.
+    /// How often the process has dropped its caches. Results from an earlier era may be wrong.
     pub fn era(&self) -> u64 {
         self.era.load(SeqCst)
     }
@@ -225,7 +227,8 @@ impl Fence {
         self.era.fetch_add(1, SeqCst);
     }
 
-    /// Whether a connection with this tag may be lent. One of SQLite has no tag: it is to the file that was opened first.
+    /// Whether a connection with this tag may be used. SQLite connections have tag 0 and are always admitted: all of
+    /// them keep the file open that was opened first.
     pub fn admits(&self, tag: Tag) -> bool {
         let admitted = self.admitted.load(SeqCst);
         admitted == 0 || tag == 0 || admitted == tag
@@ -236,7 +239,7 @@ impl Fence {
         (!self.is_closed() || passes()) && self.admits(tag)
     }
 
-    /// Waits while the fence is closed, but not for a fence that stays closed.
+    /// Waits while the fence is closed, but not if it has been closed for more than 5 s.
     pub async fn wait(&self, until: Instant) -> Result<(), DbErr> {
         if !self.is_closed() || passes() {
             return Ok(());

@@ -1,25 +1,25 @@
-//! What loses to another transaction, or to a change of the tables, and is tried again.
+//! Detects conflicts with other transactions or changes of the tables, and computes the pause before a retry.
 
 use std::error::Error;
 use std::time::Duration;
 
 use sea_orm::{DbErr, RuntimeErr};
 
-/// How often it is tried again before the caller is told.
+/// The maximum number of retries.
 pub const TRIES: u32 = 8;
 
-/// How long to leave the others alone before a try: twice as long each time, and a part of it that is another for each, so that those
-/// who lost to each other do not meet again. All eight together take about a second.
+/// The pause before a retry: it doubles each time, and between a half and the whole of it is used at random, so that
+/// the transactions that conflicted do not conflict again. All eight pauses together take between one and two seconds.
 pub fn pause(tries: u32) -> Duration {
     let most = 4_u32 << tries.min(TRIES);
     let mut random = [0; 4];
-    // Without randomness it is the longest.
+    // Without randomness, use the whole pause.
     let share =
         getrandom::fill(&mut random).map_or(1.0, |()| f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX));
     Duration::from_millis(most.into()).mul_f64(f64::midpoint(share, 1.0))
 }
 
-/// Deadlocks and serialisation failures: the database rolled back, and asks to try again.
+/// Deadlocks and serialization failures: the database has rolled back, and the client should retry.
 pub fn lost_to_another(cause: &(dyn Error + 'static)) -> bool {
     let Some(DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause))) =
         cause.downcast_ref::<DbErr>()
@@ -27,7 +27,7 @@ pub fn lost_to_another(cause: &(dyn Error + 'static)) -> bool {
         return false;
     };
     let sqlx::Error::Database(cause) = &**cause else { return false };
-    // PostgreSQL and MySQL: SQLSTATE class 40. SQLite: what it does not wait for.
+    // PostgreSQL and MySQL: SQLSTATE class 40. SQLite: the busy errors for which its busy timeout does not wait.
     match cause.code().as_deref() {
         Some(code) if code.starts_with("40") && code.len() == 5 => true,
         Some("517" | "261") => true,

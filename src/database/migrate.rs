@@ -1,4 +1,4 @@
-//! The tables, and how a database comes to have them.
+//! Runs the migrations that create the tables.
 
 use std::time::Duration;
 
@@ -14,29 +14,30 @@ use super::lost::lost_to_another;
 use super::{Database, connect, generated};
 use crate::error::{Error, Result};
 
-/// Serialises the migrations of nodes that start at once. The number is "tidings" read as a base-36 number.
+/// The key of the lock that lets one node migrate at a time: "tidings" read as a base-36 number.
 const MIGRATION_LOCK: i64 = 64_008_527_908;
 
-/// How long migrations try to come between the requests of other nodes, and how long they leave these alone in between.
+/// How long migrations retry if they conflict with requests of other nodes, and the pause between two attempts.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is recorded in `server` by a migration with which older programs cannot serve: its own name.
+/// The row of `server` with the name of the newest migration that programs must know in order to serve.
 const NEEDS: &str = "needs";
 
-/// Which migrations there are, as this program sees it.
+/// The migrations of a database, compared with those of this program.
 #[derive(Clone, Debug, Default)]
 pub struct Migrations {
-    /// Those of this program that the database lacks, oldest first.
+    /// Migrations of this program that the database lacks, oldest first.
     pub pending: Vec<String>,
-    /// Those that the database has and this program does not know.
+    /// Migrations of the database that this program does not know.
     pub unknown: Vec<String>,
-    /// The newest that a program has to know in order to serve, where a migration has said so.
+    /// The newest migration that a program must know in order to serve, if one has said so.
     needs: Option<String>,
 }
 
 impl Migrations {
-    /// Fails with `Config` where this program is too old for the database. Where it is only older, it serves beside newer ones.
+    /// Fails with `Config` if this program is too old for the database. A program that is merely older may serve beside
+    /// newer ones.
     pub fn check(&self) -> Result<()> {
         let is_needed = |name: &&String| self.unknown.contains(name);
         match (self.needs.as_ref().filter(is_needed), &*self.unknown, &*self.pending) {
@@ -45,7 +46,7 @@ impl Migrations {
             ))),
             (None, [unknown, ..], [pending, ..]) => Err(Error::Config(format!(
                 "the database has the migration {unknown}, which this program does not know, and lacks {pending}: \
-                 they are of versions that do not follow each other"
+                 the database and this program come from versions that do not build on each other"
             ))),
             _ => Ok(()),
         }
@@ -53,18 +54,18 @@ impl Migrations {
 }
 
 impl Migrations {
-    /// Whether the database has none of this program's, nor of another version's.
+    /// Whether the database has no migrations at all, neither of this program nor of another version.
     fn are_all_pending(&self) -> bool {
         self.unknown.is_empty() && self.pending.len() == migration::names().count()
     }
 }
 
 impl Database {
-    /// Applies what migrations are missing, and returns their names. Nodes that start at once wait for each other, for a minute at
-    /// the most. Where none is missing nothing is asked for but to read, so that whoever may not make tables can serve. Older nodes
-    /// may serve meanwhile: where their requests are in its way, it is tried again for a minute.
+    /// Applies missing migrations and returns their names. Nodes that start at once wait for each other, for at most a
+    /// minute. If none is missing it only reads, so that serving needs no right to create tables. Older nodes may serve
+    /// meanwhile: if their requests conflict with the migrations, these are retried for up to a minute.
     ///
-    /// Fails with `Config` where the database is too new.
+    /// Fails with `Config` if the database is too new for this program or cannot be migrated.
     pub fn migrate(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         Box::pin(self.migrate_missing())
     }
@@ -80,7 +81,7 @@ impl Database {
         let migrated = loop {
             match self.migrate_over(&db).await {
                 Err(error) if self.takes_back() && gives_way(&error) && Instant::now() < until => {
-                    tracing::info!("requests of other nodes are in the way of the migrations, which are tried again");
+                    tracing::info!("requests of other nodes block the migrations: retrying");
                     sleep(PAUSE).await;
                 }
                 migrated => break migrated,
@@ -91,19 +92,19 @@ impl Database {
         migrated.map_err(unfit)
     }
 
-    /// Fails with `Config` where nothing has ever been migrated.
+    /// Fails with `Config` if no migration was ever applied.
     pub async fn is_made(&self) -> Result<()> {
         if self.migrations().await?.are_all_pending() {
-            let why = "the database has no tables of Tidings, which `tidings serve` and `tidings migrate` make";
+            let why = "the database has no tables of Tidings, which `tidings serve` and `tidings migrate` create";
             return Err(Error::Config(format!("{why}: is DATABASE_URL right?")));
         }
         Ok(())
     }
 
-    /// Finds what would be in the way of the migrations that are pending, and changes nothing. Of SQLite, all of it; of the other
-    /// databases, tables of somebody else.
+    /// Checks whether the pending migrations would succeed, without changing anything. On SQLite it runs all of them in
+    /// memory; on the other databases it only looks for tables of another program.
     ///
-    /// Fails with `Config` where there is anything.
+    /// Fails with `Config` if they would not.
     pub async fn rehearse(&self) -> Result<()> {
         let migrations = self.migrations().await?;
         if migrations.pending.is_empty() {
@@ -120,14 +121,14 @@ impl Database {
         let found = self.aside().query_one_raw(Statement::from_string(self.backend(), found)).await?;
         match found.filter(|_| migrations.are_all_pending()) {
             Some(row) => Err(Error::Config(format!(
-                "the database has a table {} that no migration has made: is it another program's?",
+                "the database has a table {} that no migration has created: does it belong to another program?",
                 row.try_get_by_index::<String>(0)?
             ))),
             None => Ok(()),
         }
     }
 
-    /// Migrates a database in memory that has the same tables, and nothing in them but what is recorded as applied.
+    /// Migrates an in-memory database with the same tables. They are empty except for the record of migrations.
     async fn rehearse_beside(&self) -> Result<()> {
         let words = |text: &str| Statement::from_string(DbBackend::Sqlite, text.to_owned());
         let tables = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid";
@@ -156,7 +157,7 @@ impl Database {
         migrated.map(drop)
     }
 
-    /// Whether changes of tables are part of a transaction. MySQL commits each.
+    /// Whether changes of tables can be rolled back. MySQL commits each one.
     fn takes_back(&self) -> bool {
         self.backend() != DbBackend::MySql
     }
@@ -169,13 +170,13 @@ impl Database {
         let txn = db.begin_with_options(options).await?;
         let (lock, unlock) = match self.backend() {
             DbBackend::Postgres => {
-                // A pooler's connections have bounds for statements of requests.
+                // A pooler's connections have the timeouts of requests.
                 let bounds = "SET LOCAL lock_timeout = '1min'; SET LOCAL statement_timeout = 0; \
                     SET LOCAL idle_in_transaction_session_timeout = 0";
                 txn.execute_unprepared(bounds).await?;
                 (Some(format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")), None)
             }
-            // MySQL commits before each change of a table, so that only a lock of the session lasts.
+            // MySQL commits before each change of a table, so only a session lock lasts.
             DbBackend::MySql => {
                 let name = format!("CONCAT('tidings', {MIGRATION_LOCK}, DATABASE())");
                 (Some(format!("SELECT GET_LOCK({name}, 60)")), Some(format!("SELECT RELEASE_LOCK({name})")))
@@ -193,7 +194,8 @@ impl Database {
                 return Err(Error::Unavailable("another node has been migrating the database for a minute".into()));
             }
         }
-        // Older nodes go on, and may hold one table and want another: whoever waits for us for a second would be told of a deadlock.
+        // Older nodes keep serving. A request that holds one table and waits for another would fail with a deadlock if
+        // it waited for us for a second (`deadlock_timeout`), so we give up earlier.
         if self.backend() == DbBackend::Postgres {
             txn.execute_unprepared("SET LOCAL lock_timeout = '200ms'").await?;
         }
@@ -214,7 +216,7 @@ impl Database {
         migrated
     }
 
-    /// Takes all migrations back, and with them everything that is stored; returns their names, newest first.
+    /// Reverts all migrations, which deletes all data. Returns their names, newest first.
     pub fn unmigrate(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         Box::pin(self.unmigrate_all())
     }
@@ -222,7 +224,7 @@ impl Database {
     async fn unmigrate_all(&self) -> Result<Vec<String>> {
         let migrations = self.migrations().await?;
         if let Some(unknown) = migrations.unknown.first() {
-            let why = format!("this program does not know how to take {unknown} back: a newer version does");
+            let why = format!("this program cannot revert the migration {unknown}: use a newer version");
             return Err(Error::Config(why));
         }
         let db = connect::for_migrations(&self.write).await?;
@@ -231,33 +233,34 @@ impl Database {
         Ok(unmigrated?)
     }
 
-    /// Fails with `Config` where the direct URL leads to another database than this one. Of one without tables nobody can tell.
+    /// Fails with `Config` if the direct URL leads to a different database. Databases with pending migrations are only
+    /// compared by these.
     pub async fn is(&self, direct: &Self) -> Result<()> {
         let (own, other) = (self.migrations().await?.pending, direct.migrations().await?.pending);
         if own == other && (!own.is_empty() || self.name().await? == direct.name().await?) {
             return Ok(());
         }
-        Err(Error::Config("DATABASE_URL and TIDINGS_DIRECT_URL lead to two databases".into()))
+        Err(Error::Config("DATABASE_URL and TIDINGS_DIRECT_URL lead to different databases".into()))
     }
 
-    /// Which migrations there are. It only reads, so that it waits for no writer.
+    /// Reads which migrations there are. It never waits for a writer.
     pub async fn migrations(&self) -> Result<Migrations> {
         migrations(&self.aside()).await
     }
 }
 
-/// What a migration that cannot be applied says of the database; what may pass is left as it is.
+/// The error for a migration that cannot be applied to this database. Errors that may pass are left as they are.
 fn unfit(error: Error) -> Error {
     match error {
         Error::Internal(cause) if !lost_to_another(&*cause) => Error::Config(format!(
-            "the database is not what its record of migrations says, or is another program's: no migration can be applied ({})",
+            "the tables do not match the record of migrations, or belong to another program: no migration can be applied ({})",
             Error::Internal(cause).told()
         )),
         other => other,
     }
 }
 
-/// Whether others had what the migrations needed, or the other way round.
+/// Whether the migrations conflicted with other transactions.
 fn gives_way(error: &Error) -> bool {
     error.is_held() || matches!(error, Error::Internal(cause) if lost_to_another(&**cause))
 }
@@ -276,7 +279,7 @@ async fn migrations(db: &impl ConnectionTrait) -> Result<Migrations> {
     Ok(Migrations { pending, unknown, needs: needs.map(|row| row.value) })
 }
 
-/// Whether the table is there in which migrations are recorded.
+/// Whether the table with the record of migrations exists.
 async fn are_recorded(db: &impl ConnectionTrait) -> Result<bool> {
     let backend = db.get_database_backend();
     let tables = match backend {

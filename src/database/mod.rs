@@ -1,14 +1,16 @@
 //! The database: connecting to the one that the URL names, its transactions and its migrations.
 //!
-//! Ordinary statements are calls of an entity where they are used; `entity/src/statement` adds what SeaORM lacks (rows of a tenant or user,
-//! lists padded to powers of two so that statements stay prepared, locks in each database's words). Statements whose plan matters are
-//! written by hand in files named `statement.rs` beside their noun, with a row type and a comment on index and cost. Values are always bound. No
-//! list in a statement has more than 1,000 entries.
+//! Ordinary statements are entity calls, written where they are used. `entity/src/statement` adds what SeaORM lacks:
+//! rows of one tenant or user, lists padded to powers of two so that statements stay prepared, and row locks in each
+//! SQL dialect. Statements that depend on a particular plan are written by hand in `statement.rs` files next to their
+//! module, with a row type and a comment on index and cost. Values are always bound. A list in a statement has at most
+//! 1,000 entries.
 //!
-//! SQLite has one writer: transactions begin with `BEGIN IMMEDIATE` on a connection of its own (`connect`). `pool` lends connections
-//! (deadpool over the drivers' connections; sqlx's own pool spends a round trip on every return). `health` asks once a second whether the database
-//! answers. `share` bounds how many connections a tenant and a user may hold. PostgreSQL's connections plan without looking at values and
-//! never read a whole table that has an index, so plans do not depend on statistics.
+//! SQLite allows one writer: transactions run `BEGIN IMMEDIATE` on a single connection (`connect`). `pool` is the
+//! connection pool (deadpool over the drivers' connections; sqlx's own pool spends a round trip on every return).
+//! `health` checks every second that the database responds. `share` limits the connections of each tenant and user. On
+//! PostgreSQL, connections use generic plans and never scan a whole table that has an index, so plans do not depend on
+//! statistics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -66,29 +68,29 @@ use health::Health;
 use lost::{TRIES, lost_to_another, pause};
 use share::Shares;
 
-/// The connections of this process.
+/// The connection pools of this process.
 ///
-/// On SQLite `write` is a single connection, for there is one writer at a time anyway and waiting in our own
-/// queue is cheaper than in SQLite's; elsewhere both are the same pool.
+/// On SQLite, `write` is a single connection: SQLite has one writer at a time anyway, and waiting in our queue is
+/// cheaper than in SQLite's. On the other databases `read` and `write` are the same pool.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// For statements outside of transactions, which change nothing.
+    /// Runs read-only statements outside of transactions.
     pub read: Reader,
     write: Any,
-    /// For looking after the database, however much others want of it.
+    /// A separate connection for health checks and maintenance, so that load on the main pool cannot block them.
     aside: Any,
     shares: Arc<Shares>,
-    /// Closed while connections lead to another lineage than this process goes by.
+    /// Closed while connections lead to a different lineage than the one this process uses.
     pub fence: Arc<Fence>,
     _watch: Arc<Watch>,
-    /// Is told what transactions have to tell.
+    /// Receives the notices of committed transactions.
     hub: Arc<Hub>,
-    /// What they change is taken off it.
+    /// The Redis cache. Commits invalidate its entries.
     board: Option<Arc<Board>>,
 }
 
 impl Database {
-    /// `file` is where SQLite keeps it.
+    /// `file` is the path of the SQLite database, if there is one.
     fn over((read, write): (Any, Any), aside: Any, fence: Arc<Fence>, file: Option<&Path>) -> Self {
         let health = Arc::new(Health::new(file, fence.clone()));
         let listens = (read.backend() != DbBackend::Sqlite).then(|| aside.clone());
@@ -105,43 +107,44 @@ impl Database {
         Self { read, write, aside, shares, fence, _watch: Arc::new(Watch(watch)), hub: Arc::default(), board: None }
     }
 
-    /// What ails the database, as far as that is known without asking it: whether it hangs, takes no writes, or is gone.
+    /// The current failure of the database, if any, without a query: it hangs, refuses writes, or is unreachable.
     pub fn ailment(&self) -> Option<Ailment> {
         self.read.health.ailment()
     }
 
-    /// Whether an answer has come from it of late, in the last 2.5 s at the most.
+    /// Whether the database has responded to anything recently (within 2.5 s).
     pub fn answers(&self) -> bool {
         self.read.health.has_answered()
     }
 
-    /// How long a request waits for a connection that writes.
+    /// How long a request waits for a write connection.
     pub fn write_patience(&self) -> Duration {
         self.write.patience()
     }
 
-    /// Transactions that begin from now on tell this hub what they have to tell.
+    /// Sets the hub that receives the notices of transactions started from now on.
     pub fn tells(&mut self, hub: Arc<Hub>) {
         self.hub = hub;
     }
 
-    /// What transactions change that begin from now on is taken off this board before they are acknowledged.
+    /// Sets the Redis cache from which transactions started from now on remove what they change, before they are
+    /// acknowledged.
     pub fn clears(&mut self, board: Arc<Board>) {
         self.board = Some(board);
     }
 
-    /// Calls `observer` after every statement, with its text and how long it took, besides whoever is called already. Begin
-    /// and commit are no statements, nor are migrations. Copies that were made before are not observed.
+    /// Adds an observer, called after every statement with its text and duration. `BEGIN`, `COMMIT` and migrations are
+    /// not observed. Clones made earlier are not affected.
     pub fn observe(&mut self, observer: impl Fn(&Info<'_>) + Send + Sync + 'static) {
         self.read.observers.0.push(Arc::new(observer));
     }
 
-    /// Which of the three databases it is.
+    /// Which of the three databases this is.
     pub fn backend(&self) -> DbBackend {
         self.read.get_database_backend()
     }
 
-    /// Each pool's name, how many connections it has, and how many of them are idle.
+    /// For each pool: its name, the number of open connections, and how many of them are idle.
     pub fn pools(&self) -> Vec<(&'static str, usize, usize)> {
         let count = |name, connections: &Any| {
             let (open, idle) = connections.count();
@@ -153,13 +156,13 @@ impl Database {
         }
     }
 
-    /// What this database calls itself, by which the nodes over it know each other elsewhere.
+    /// The name of this database. Nodes of the same database recognize each other by it.
     pub async fn name(&self) -> Result<String> {
         let name = server::Entity::find_by_id("name").one(&self.read).await?;
         Ok(name.ok_or_else(|| Error::internal("the database has no name"))?.value)
     }
 
-    /// What time it is for the database, in milliseconds since 1970. SQLite has no clock of its own, and cannot say.
+    /// The database's time, in milliseconds since 1970. Fails on SQLite, which has no clock of its own.
     pub async fn time(&self) -> Result<Millis> {
         let words = match self.backend() {
             DbBackend::Postgres => {
@@ -169,10 +172,10 @@ impl Database {
             _ => return Err(Error::internal("this database has no clock")),
         };
         let row = self.aside().query_one_raw(Statement::from_string(self.backend(), words)).await?;
-        Ok(row.ok_or_else(|| Error::internal("the database does not say what time it is"))?.try_get("", "millis")?)
+        Ok(row.ok_or_else(|| Error::internal("the database did not return its time"))?.try_get("", "millis")?)
     }
 
-    /// Asks the database for its lineage. `None` if it has none, as in memory.
+    /// Asks the database for its lineage. `None` if it has none, such as an in-memory database.
     pub async fn lineage(&self) -> Result<Option<Lineage>> {
         match self.backend() {
             DbBackend::Sqlite => Ok(self.fence.met()),
@@ -180,18 +183,18 @@ impl Database {
         }
     }
 
-    /// Closes the connections at rest that lead elsewhere than the fence admits.
+    /// Closes idle connections that lead to a lineage the fence does not admit.
     pub async fn close_strays(&self) {
         self.write.close_strays().await;
         self.aside.close_strays().await;
     }
 
-    /// Reads by the connection that is kept for looking after the database.
+    /// A reader on the maintenance connection.
     fn aside(&self) -> Reader {
         Reader { connections: self.aside.clone(), ..self.read.clone() }
     }
 
-    /// Begins a transaction that may write; see `transaction!`, which also ends it.
+    /// Begins a transaction that may write. The `transaction!` macro also ends it.
     pub async fn begin(&self) -> Result<Transaction> {
         let Reader { health, observers, .. } = &self.read;
         let watched = (health.clone(), observers.clone());
@@ -199,19 +202,21 @@ impl Database {
         Ok(Transaction::begin((&self.write, &self.fence), &self.shares, watched, told).await?)
     }
 
-    /// Has SQLite take what its log has into the file. The last connection would, but the process may end before that one has.
+    /// Checkpoints SQLite's WAL into the file. Closing the last connection would do so too, but the process may end
+    /// before that.
     async fn write_down(&self) {
         if self.backend() != DbBackend::Sqlite {
             return;
         }
         if let Ok(mut lent) = self.write.lend().await {
-            // A connection that has read nothing since the file was made waits for itself. Where it cannot be done, whoever opens the
-            // file next reads the log as well.
+            // `PRAGMA schema_version` comes first: on a connection that has not read since the file was created, the
+            // checkpoint blocks on itself. A failure is harmless, because the next process to open the file also reads
+            // the WAL.
             let _ = lent.run_text("PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)").await;
         }
     }
 
-    /// Closes every connection, those in use once they are not.
+    /// Closes every connection; a connection in use is closed when it is released.
     pub async fn close(&self) {
         self.read.connections.close().await;
         self.write.close().await;
@@ -219,7 +224,7 @@ impl Database {
     }
 }
 
-/// Looks after the database until this is dropped.
+/// Aborts the health check task on drop.
 #[derive(Debug)]
 struct Watch(AbortHandle);
 
@@ -229,16 +234,15 @@ impl Drop for Watch {
     }
 }
 
-/// `transaction!(app.db, |txn| work)` runs `work` in a transaction, and again (at most eight times, after pauses that grow) when it lost
-/// to a concurrent one. `UNAVAILABLE` where it loses every time.
+/// `transaction!(app.db, |txn| work)` runs `work` in a transaction. If the transaction loses to a concurrent one, it is
+/// retried up to eight times with growing pauses; after that the result is `UNAVAILABLE`.
 ///
-/// Nothing of it stays when it fails or its caller goes away before the end. What others must hear of it is told by
-/// `txn.tell`. `work` may run several times, so what it changes outside of the transaction must be the same each time. A
-/// macro, since the compiler cannot tell yet that the future of an asynchronous closure over borrowed arguments may be sent
-/// between threads.
+/// The transaction is rolled back if `work` fails or the caller is dropped before the end. Notices are published with
+/// `txn.tell`. `work` may run several times, so its effects outside of the transaction must be idempotent. This is a
+/// macro because the compiler cannot yet prove that the future of an async closure over borrowed arguments is `Send`.
 macro_rules! transaction {
     ($db:expr, |$txn:ident| $work:expr) => {
-        // Boxed, since statements take much room while they are made.
+        // Boxed, because futures of statements are large.
         $crate::database::traced(Box::pin(async {
             let mut tries = $crate::database::Tries::default();
             loop {
@@ -255,17 +259,17 @@ macro_rules! transaction {
 }
 pub(crate) use transaction;
 
-/// Lets the compiler know what the work in a `transaction!` returns.
+/// Tells the compiler the result type of the work in a `transaction!`.
 pub async fn fallible<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     work.await
 }
 
-/// A transaction with all its tries, as one span of a trace.
+/// Traces a transaction with all its attempts as one span.
 pub async fn traced<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     work.instrument(tracing::debug_span!(target: "tidings::trace", "transaction")).await
 }
 
-/// How often a transaction was tried.
+/// Counts the retries of a transaction.
 #[derive(Debug, Default)]
 pub struct Tries(u32);
 
@@ -280,12 +284,13 @@ impl Tries {
         Ok(())
     }
 
-    /// Commits what succeeded; nothing where it is to be tried again.
+    /// Commits on success and rolls back on failure. `None` if the transaction must be retried.
     pub async fn end<T>(&mut self, txn: Transaction, result: Result<T>) -> Option<Result<T>> {
         let result = match result {
             Ok(value) => Self::committed(txn).await.map(|()| value),
             Err(error) => {
-                // Where it cannot be taken back, the connection is closed, which does; why it failed is what counts.
+                // If the rollback fails, the connection is closed, which rolls back too; the caller needs the original
+                // error.
                 let _ = txn.rollback().await;
                 Err(error)
             }
@@ -304,7 +309,7 @@ impl Tries {
     }
 }
 
-/// Whether a statement broke a unique key.
+/// Whether a statement violated a unique key.
 pub fn is_duplicate(error: &Error) -> bool {
     let Error::Internal(cause) = error else { return false };
     cause

@@ -1,8 +1,7 @@
-//! Connections, and whom they are lent to.
+//! The connection pool.
 //!
-//! The driver's own pool asks each connection whether it still lives when it is given back: a second round trip after every
-//! statement. Here a connection whose answer was read to its end goes back as it is, and only one that was left in the
-//! middle of something is looked after.
+//! The driver's own pool pings each connection when it is returned: a second round trip after every statement. Here, a
+//! connection whose response has been read completely goes back as it is. Only one that was interrupted is reset first.
 
 use std::cell::Cell;
 use std::fmt::{self, Debug, Formatter};
@@ -22,58 +21,60 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::lineage::{self, Fact, Fence, Lineage, Tag};
 
 tokio::task_local! {
-    /// Until when the first connection of a task is waited for at the most, where others have waited for it already.
+    /// When the first acquire of this task must time out, if the task has already waited elsewhere.
     static HURRY: Cell<Option<Instant>>;
 }
 
-/// Does work that waits for its first connection until this instant at the longest.
+/// Runs work. Its first acquire of a connection times out at `until`.
 pub fn hurried<F: Future>(until: Instant, work: F) -> impl Future<Output = F::Output> {
     HURRY.scope(Cell::new(Some(until)), work)
 }
 
-/// How long one that has rested may take to answer before another one is used.
+/// How long the ping of an idle connection may take before another connection is used.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a database that is starting is waited for: less, so that whoever waited in vain is told why.
+/// How long to wait for a database that is starting. Shorter than `ACQUIRE_TIMEOUT`, so that callers get the cause of
+/// the failure.
 const STARTS_WITHIN: Duration = Duration::from_millis(2_500);
 
-/// How long one of several servers may take to be connected to before the next one is tried.
+/// How long connecting to one of several hosts may take before the next one is tried.
 const HOST_WITHIN: Duration = Duration::from_secs(1);
 
-/// How often a database that is starting is asked.
+/// How often to try to connect to a database that is starting.
 const KNOCK: Duration = Duration::from_millis(100);
 
-/// A connection that has rested this long is tried before it is used: the server may have been restarted.
+/// A connection that was idle this long is pinged before use: the server may have been restarted.
 ///
-/// So a request that comes a second after a restart meets no stale connection: one that rested since is tried, and one that
-/// was used since has failed and is gone. Trying every time would cost a round trip a statement. What was used last is lent
-/// first, so that a busy server tries none.
+/// So a request that comes a second after a restart meets no stale connection: one that has been idle since is pinged,
+/// and one that was used since has failed and is gone. Pinging every time would cost a round trip per statement. The
+/// pool is LIFO, so a busy server pings none.
 const TEST_AFTER_IDLE: Duration = Duration::from_millis(500);
 
-/// How long a connection may take to end what was given up, before it is closed.
+/// How long a connection may take to finish interrupted work before it is closed.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(1);
 
-/// Connections older than this are replaced: what the database keeps for each grows, and its address may have moved.
+/// Connections older than this are replaced: the database's memory per connection grows, and its address may have
+/// changed.
 const LIFETIME: Duration = Duration::from_mins(30);
 
-/// A connection that nobody has needed for so long is closed.
+/// A connection that is idle this long is closed.
 const REST: Duration = Duration::from_mins(10);
 
-/// How often connections that rest are looked for.
+/// How often idle connections are checked.
 const ROUND: Duration = Duration::from_mins(1);
 
-/// What of a driver's connection is needed here.
+/// What the pool needs of a driver's connection.
 pub trait Driver: Connection {
-    /// Asks a server for its lineage; empty where there is no server.
+    /// The query for a server's lineage. Empty if there is no server (SQLite).
     const ASKS: &'static str;
 
-    /// Sends words of transactions and settings, which are not worth preparing.
+    /// Runs a statement without preparing it, such as one for transactions or settings.
     fn tell(&mut self, words: &'static str) -> impl Future<Output = sqlx::Result<()>> + Send;
 
-    /// Sends words, and returns the first two columns of all rows that have as many.
+    /// Runs SQL without preparing it, and returns the first two columns of each row that has at least two.
     fn facts(&mut self, words: String) -> impl Future<Output = sqlx::Result<Vec<Fact>>> + Send;
 
-    /// Where it leads, by what it answered.
+    /// The lineage that these facts describe.
     fn lineage(facts: &[Fact]) -> Option<Lineage>;
 }
 
@@ -105,25 +106,25 @@ driver!(sqlx::sqlite::SqliteConnection, "", |_| None);
 driver!(sqlx::postgres::PgConnection, lineage::POSTGRES, Lineage::of_postgres);
 driver!(sqlx::mysql::MySqlConnection, lineage::MYSQL, Lineage::of_mysql);
 
-/// On a node of a Galera cluster: what was written at another node before is read here.
+/// For nodes of a Galera cluster: reads wait until earlier writes at other nodes have arrived.
 const OF_CLUSTERS: &str = "SET SESSION wsrep_sync_wait = @@wsrep_sync_wait | 1";
 
-/// Opens connections, and says which may be lent again.
+/// Opens connections, and decides which ones may be reused.
 pub struct Opener<C: Connection> {
     hosts: Hosts<C>,
     greeting: Option<&'static str>,
     fence: Arc<Fence>,
 }
 
-/// The servers of one database. One of them takes writes.
+/// The hosts of one database. One of them takes writes.
 pub struct Hosts<C: Connection> {
     all: Vec<C::Options>,
-    /// The one that answered last.
+    /// The host that answered last.
     at: AtomicUsize,
 }
 
 impl<C: Connection> Hosts<C> {
-    /// In the order in which they are tried.
+    /// `all` is in order of preference.
     pub fn new(all: Vec<C::Options>) -> Self {
         Self { all, at: AtomicUsize::new(0) }
     }
@@ -133,7 +134,7 @@ impl<C: Connection> Hosts<C> {
     }
 }
 
-/// A connection, and where it leads.
+/// An open connection with the tag of its lineage.
 #[derive(Debug)]
 pub struct Opened<C> {
     connection: C,
@@ -147,7 +148,7 @@ impl<C: Connection> Debug for Opener<C> {
 }
 
 impl<C: Driver> Opener<C> {
-    /// Connects to the server that took writes last, or else to the next that does.
+    /// Connects to the host that took writes last, or else to the next one that does.
     async fn open(&self) -> sqlx::Result<(C, Option<Lineage>)> {
         let (first, many) = (self.hosts.at.load(Ordering::Relaxed), self.hosts.all.len());
         let mut last = None;
@@ -156,7 +157,7 @@ impl<C: Driver> Opener<C> {
             let opened = if many == 1 {
                 opening.await
             } else {
-                // The machine of one may be lost, and answer nothing.
+                // A lost machine may not respond at all.
                 timeout(HOST_WITHIN, opening).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
             };
             let is_wanted = matches!(&opened, Ok((_, lineage)) if !lineage.as_ref().is_some_and(|of| of.is_read_only));
@@ -164,9 +165,9 @@ impl<C: Driver> Opener<C> {
                 self.hosts.at.store(place % many, Ordering::Relaxed);
                 return opened;
             }
-            // An attempt that is dropped meanwhile leaves the next host to the next attempt.
+            // If this attempt is cancelled, the next one starts with the next host.
             self.hosts.at.store((place + 1) % many, Ordering::Relaxed);
-            // Of several that do not do, one that answers says more than one that does not.
+            // If no host takes writes, a read-only one that responds says more than one that does not.
             if opened.is_ok() || last.is_none() {
                 last = Some(opened);
             }
@@ -196,7 +197,7 @@ impl<C: Driver> Manager for Opener<C> {
     async fn create(&self) -> sqlx::Result<Opened<C>> {
         let asked = Instant::now();
         let (connection, lineage) = loop {
-            // In a box, since connecting is large and rare: it would make every request larger.
+            // Boxed, because the future is large and connecting is rare: it would enlarge the future of every request.
             match Box::pin(self.open()).await {
                 Err(cause) if is_starting(&cause) && asked.elapsed() < STARTS_WITHIN => sleep(KNOCK).await,
                 opened => break opened?,
@@ -220,7 +221,7 @@ impl<C: Driver> Manager for Opener<C> {
     }
 }
 
-/// Whether a connection may be had in a moment.
+/// Whether the failure may pass in a moment, because the database is starting.
 fn is_starting(cause: &sqlx::Error) -> bool {
     match cause {
         sqlx::Error::Io(cause) => cause.kind() == std::io::ErrorKind::ConnectionRefused,
@@ -229,7 +230,7 @@ fn is_starting(cause: &sqlx::Error) -> bool {
     }
 }
 
-/// At most so many connections to one database.
+/// A pool of connections to one database.
 #[derive(Debug)]
 pub struct Connections<C: Driver> {
     pool: Pool<Opener<C>>,
@@ -243,8 +244,8 @@ impl<C: Driver> Clone for Connections<C> {
 }
 
 impl<C: Driver + 'static> Connections<C> {
-    /// Opens the first of at most `many` connections, each of which is told `greeting`. Nobody waits for one for longer than
-    /// `patience`, be it that all are lent or that none can be opened.
+    /// Opens a pool of at most `many` connections, and its first connection. Each new connection runs `greeting`.
+    /// Acquiring one takes at most `patience`, whether all are in use or none can be opened.
     pub async fn open(
         hosts: Vec<C::Options>,
         greeting: Option<&'static str>,
@@ -266,14 +267,14 @@ impl<C: Driver + 'static> Connections<C> {
         Ok(connections)
     }
 
-    /// What they are opened with.
+    /// The options of the current host.
     pub fn options(&self) -> &C::Options {
         self.pool.manager().hosts.current()
     }
 
-    /// A connection for one statement or one transaction.
+    /// Acquires a connection for one statement or one transaction.
     ///
-    /// Fails with `ConnectionAcquire` where none could be had in time, and with `Conn` where none can be opened.
+    /// Fails with `ConnectionAcquire` if none is available in time, and with `Conn` if none can be opened.
     pub async fn lend(&self) -> Result<Lent<C>, DbErr> {
         let (until, fence) = (self.waits_until(), &self.pool.manager().fence);
         loop {
@@ -282,7 +283,7 @@ impl<C: Driver + 'static> Connections<C> {
                 Ok(Ok(connection)) if fence.lends(connection.tag) => {
                     return Ok(Lent { connection: Some(connection), is_busy: false, in_transaction: false });
                 }
-                // The fence has closed over it, mostly since it leads elsewhere, and is waited for.
+                // The fence closed meanwhile, usually because of this connection's lineage. Wait until it opens.
                 Ok(Ok(connection)) if fence.admits(connection.tag) => drop(connection),
                 Ok(Ok(connection)) => drop(Object::take(connection)),
                 Err(_) | Ok(Err(PoolError::Timeout(_))) => {
@@ -294,35 +295,35 @@ impl<C: Driver + 'static> Connections<C> {
         }
     }
 
-    /// Until when whoever asks now waits.
+    /// When an acquire that starts now times out.
     pub fn waits_until(&self) -> Instant {
         let own = Instant::now() + self.patience;
         HURRY.try_with(Cell::take).ok().flatten().map_or(own, |until| until.min(own))
     }
 
-    /// How many there may be.
+    /// The maximum number of connections.
     pub fn many(&self) -> usize {
         self.pool.status().max_size
     }
 
-    /// How long one is waited for.
+    /// How long an acquire waits.
     pub fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// How many are open, and how many of them nobody uses.
+    /// The number of open connections, and how many of them are idle.
     pub fn count(&self) -> (usize, usize) {
         let status = self.pool.status();
         (status.size, status.available)
     }
 
-    /// Closes those at rest that lead elsewhere; those that are lent, when they are given back.
+    /// Closes idle connections to another lineage. Those in use are closed when they are returned.
     pub async fn close_strays(&self) {
         let fence = &self.pool.manager().fence;
         close(self.pool.retain(|opened, _| fence.admits(opened.tag)).removed).await;
     }
 
-    /// Closes them; those that are lent, when they are given back.
+    /// Closes the pool. Connections in use are closed when they are returned.
     pub async fn close(&self) {
         let rested = self.pool.retain(|_, _| false);
         self.pool.close();
@@ -330,7 +331,7 @@ impl<C: Driver + 'static> Connections<C> {
     }
 }
 
-/// For as long as anybody has the pool.
+/// Runs until the pool is dropped.
 async fn close_the_rested<C: Driver>(pool: WeakPool<Opener<C>>) {
     loop {
         sleep(ROUND).await;
@@ -342,13 +343,13 @@ async fn close_the_rested<C: Driver>(pool: WeakPool<Opener<C>>) {
 
 async fn close<C: Driver>(connections: Vec<Opened<C>>) {
     for opened in connections {
-        // Nobody has any more use for it, however that ends.
+        // Best effort: the connection is not needed any more.
         let _ = timeout(GIVEN_UP_WITHIN, opened.connection.close()).await;
     }
 }
 
-/// A connection while somebody uses it. It goes back where everything it was asked for has been read; else it is looked
-/// after first, off the path of whoever gave up or failed.
+/// A connection in use. On drop it goes back to the pool if all responses have been read. Otherwise it is reset first,
+/// in a task of its own, so that its user does not wait.
 #[derive(Debug)]
 pub struct Lent<C: Driver + 'static> {
     connection: Option<Object<Opener<C>>>,
@@ -357,13 +358,13 @@ pub struct Lent<C: Driver + 'static> {
 }
 
 impl<C: Driver> Lent<C> {
-    /// The connection, to be asked something; see [`Self::answered`].
+    /// The connection, for a request. Call [`Self::answered`] after the response.
     pub fn ask(&mut self) -> &mut C {
         self.is_busy = true;
-        &mut self.connection.as_mut().expect("it is only given back when it is dropped").connection
+        &mut self.connection.as_mut().expect("a lent connection is returned only on drop").connection
     }
 
-    /// Asks where it leads by now, which it may do elsewhere behind a pooler, and where a dump was restored.
+    /// Asks for the lineage again: a pooler may have switched servers, or a dump may have been restored.
     pub async fn look(&mut self) -> sqlx::Result<Option<Lineage>> {
         let facts = self.ask().facts(C::ASKS.to_owned()).await?;
         self.answered();
@@ -374,12 +375,12 @@ impl<C: Driver> Lent<C> {
         Ok(lineage)
     }
 
-    /// All of what it was asked has been read.
+    /// Notes that the response has been read completely.
     pub fn answered(&mut self) {
         self.is_busy = false;
     }
 
-    /// Begins a transaction with these words.
+    /// Begins a transaction with this statement.
     pub async fn begin(&mut self, words: &'static str) -> sqlx::Result<()> {
         self.in_transaction = true;
         self.ask().tell(words).await?;
@@ -387,7 +388,7 @@ impl<C: Driver> Lent<C> {
         Ok(())
     }
 
-    /// Ends the transaction with these words.
+    /// Ends the transaction with this statement.
     pub async fn end(&mut self, words: &'static str) -> sqlx::Result<()> {
         self.ask().tell(words).await?;
         self.answered();
@@ -409,8 +410,9 @@ impl<C: Driver + 'static> Drop for Lent<C> {
     }
 }
 
-/// Waits for what was given up to end, and takes it back, before the connection may be lent again. It is closed where that
-/// takes too long, as on MySQL where a statement was given up while it was prepared: the driver waits for rows that never come.
+/// Waits until interrupted work has ended and rolls it back, so that the connection can be reused. Closes the
+/// connection if that takes too long. On MySQL, this happens if a statement was cancelled while being prepared: the
+/// driver waits for rows that never come.
 async fn mend<C: Driver>(mut connection: Object<Opener<C>>, in_transaction: bool) {
     let mending = timeout(GIVEN_UP_WITHIN, async {
         if in_transaction {

@@ -1,7 +1,7 @@
-//! How many of the connections one tenant and one user may have, in transactions and for what they read.
+//! Limits how many connections one tenant and one user may use, for transactions and for reads.
 //!
-//! Whoever waits for a row that somebody holds keeps a connection meanwhile. If a tenant's requests had all of them, or a user's,
-//! everybody else would wait with them for something that is none of their business.
+//! A request that waits for a row lock keeps its connection meanwhile. Without this limit, requests of one tenant or
+//! user could hold all connections, and every other tenant would wait for an unrelated lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,48 +10,48 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Parties that are remembered before those are forgotten of whom nothing is under way.
+/// When this many principals are tracked, those without active work are removed.
 const PARTIES: usize = 1000;
 
-/// On whose behalf something is done.
+/// The principal that work is done for: a tenant or one of its users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Party {
     tenant: i64,
     user: Option<Arc<str>>,
 }
 
-/// Statements that a request may have under way at the same time, outside of transactions.
+/// Statements that one request may run concurrently outside of transactions.
 const AT_ONCE: usize = 2;
 
 tokio::task_local! {
     static PARTY: Request;
 }
 
-/// Work for a party.
+/// The request of the current task.
 struct Request {
     party: Party,
     places: Arc<Semaphore>,
-    /// In which its first connection was lent ([`super::Fence::era`]), and one more; 0 until then.
+    /// One more than the era ([`super::Fence::era`]) of the request's first connection; 0 before that.
     era: AtomicU64,
 }
 
 impl Party {
-    /// A tenant, or its backend or operator.
+    /// A tenant, its backend, or its operator.
     pub fn tenant(tenant: impl Into<i64>) -> Self {
         Self { tenant: tenant.into(), user: None }
     }
 
-    /// One of its users.
+    /// A user of a tenant.
     pub fn user(tenant: impl Into<i64>, user: &str) -> Self {
         Self { tenant: tenant.into(), user: Some(user.into()) }
     }
 
-    /// Whether what is done here is done for anybody who waits for it.
+    /// Whether the current task runs on behalf of a request.
     pub fn is_known() -> bool {
         PARTY.try_with(|_| ()).is_ok()
     }
 
-    /// Whether what is done here has had no connection yet, or had all of them in this era.
+    /// Whether the current request has had no connection yet, or all of them in this era.
     pub fn is_of(era: u64) -> bool {
         let is_of = |request: &Request| {
             let first = request.era.compare_exchange(0, era + 1, Ordering::Relaxed, Ordering::Relaxed);
@@ -60,14 +60,15 @@ impl Party {
         PARTY.try_with(is_of).unwrap_or(true)
     }
 
-    /// Does work whose transactions and statements count as this party's, as one request of theirs.
+    /// Runs work as one request of this principal: its transactions and statements count against the principal's
+    /// limits.
     pub fn does<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         let places = Arc::new(Semaphore::new(AT_ONCE));
         PARTY.scope(Request { party: self, places, era: AtomicU64::new(0) }, work)
     }
 }
 
-/// What is under way.
+/// The permits of all principals for one pool.
 #[derive(Debug)]
 pub struct Shares {
     of_tenant: usize,
@@ -75,7 +76,7 @@ pub struct Shares {
     parties: Mutex<HashMap<Party, Arc<Semaphore>>>,
 }
 
-/// A place among what a user and a tenant have under way, until it is dropped.
+/// A permit of the request, the user and the tenant, held until it is dropped.
 #[derive(Debug, Default)]
 pub struct Share {
     _request: Option<OwnedSemaphorePermit>,
@@ -84,22 +85,22 @@ pub struct Share {
 }
 
 impl Shares {
-    /// Of so many connections a tenant may have three quarters, and a user of it a quarter; one at least.
+    /// For a pool of `connections`: a tenant may use three quarters of them, a user a quarter, and each at least one.
     pub fn of(connections: usize) -> Self {
         let (of_tenant, of_user) = ((connections * 3 / 4).max(1), (connections / 4).max(1));
         Self { of_tenant, of_user, parties: Mutex::default() }
     }
 
-    /// Waits for a place for a statement of whoever this is done for, of whose request no more than two have one. What is done
-    /// for nobody needs none.
+    /// Waits for a permit for a statement of the current request, which may hold at most two. Work without a principal
+    /// is not limited.
     pub async fn turn(&self) -> Share {
         let Ok(places) = PARTY.try_with(|request| request.places.clone()) else { return Share::default() };
-        // It is never closed.
+        // The semaphore is never closed.
         let request = places.acquire_owned().await.ok();
         Share { _request: request, ..self.take().await }
     }
 
-    /// Waits for a place for whoever this is done for. What is done for nobody needs none.
+    /// Waits for a permit for the current principal. Work without a principal is not limited.
     pub async fn take(&self) -> Share {
         let Ok(party) = PARTY.try_with(|request| request.party.clone()) else { return Share::default() };
         let tenant = Party { user: None, ..party };
@@ -118,7 +119,7 @@ impl Shares {
             }
             parties.entry(of).or_insert_with(|| Arc::new(Semaphore::new(many))).clone()
         };
-        // It is never closed.
+        // The semaphore is never closed.
         places.acquire_owned().await.ok()
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a file of SQLite can be read, all of it, and written.
+//! Checks that a SQLite file is intact and can be written.
 
 use std::path::Path;
 
@@ -8,13 +8,14 @@ use super::Database;
 use super::alone::{file_of, folder_of};
 use crate::error::{Error, Result};
 
-/// Bytes of the disk without which the next writes fail: a log of SQLite's before it is taken into the file, and some more.
+/// Free bytes on the disk below which the next writes would fail: one WAL of SQLite before its checkpoint, and some
+/// margin.
 const ROOM: u64 = 16 * 1024 * 1024;
 
 impl Database {
-    /// Reads the whole file at `url`, and looks whether it can grow. Of the other databases it knows nothing.
+    /// Checks the whole file at `url`, and that it can grow. Does nothing for the other databases.
     ///
-    /// Fails with `Config` where it is damaged, may not be written, or has no room.
+    /// Fails with `Config` if the file is damaged or read-only, or if its disk is full.
     pub async fn is_sound(&self, url: &str) -> Result<()> {
         let Some(file) = file_of(url).filter(|_| self.backend() == DbBackend::Sqlite) else { return Ok(()) };
         let shown = file.display();
@@ -32,19 +33,17 @@ impl Database {
     }
 }
 
-/// Fails where a file may not be written, or its disk is full.
+/// Fails if the file or its folder is read-only, or if the disk is full.
 #[cfg(unix)]
 fn can_write(file: &Path) -> Result<()> {
     let folder = folder_of(file);
     for path in [file, folder] {
         rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
-            .map_err(|error| Error::Config(format!("{} may not be written: {error}", path.display())))?;
+            .map_err(|error| Error::Config(format!("{} is not writable: {error}", path.display())))?;
     }
     let disk = rustix::fs::statvfs(folder).map_err(Error::internal)?;
     match disk.f_bavail.saturating_mul(disk.f_frsize) {
-        room if room < ROOM => {
-            Err(Error::Config(format!("the disk of {} has room for {room} bytes more", file.display())))
-        }
+        room if room < ROOM => Err(Error::Config(format!("the disk of {} has only {room} bytes left", file.display()))),
         _ => Ok(()),
     }
 }

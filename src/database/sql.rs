@@ -1,7 +1,7 @@
-//! Statements written by hand, on the three databases.
+//! Handwritten SQL for the three databases.
 //!
-//! What an ordinary statement is, the entities say; the rest stands in the files named `statement.rs`, and is written with this.
-//! A [`Sql`] is text with bound values; the few words that differ are methods of it.
+//! Ordinary statements are entity calls. The rest, in the files named `statement.rs`, is written with [`Sql`]: text
+//! with bound values, and methods for the few parts that differ between the databases.
 
 use entity::statement::{Columns, Numbers, array, folded, one_by_one, padded, unfolded};
 use sea_orm::sea_query::Nullable;
@@ -9,13 +9,13 @@ use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, Statement
 
 use crate::error::Result;
 
-/// The most values of a statement that SQLite takes, as it is built by default.
+/// SQLite's default limit of bound values in a statement.
 const SQLITE_VALUES: usize = 32_766;
 
-/// The most values of a statement that PostgreSQL and MySQL take.
+/// The limit of bound values in a statement on PostgreSQL and MySQL.
 const VALUES: usize = 65_535;
 
-/// A statement in the making: text as it is pushed, values as they are bound.
+/// Builds a statement: text is pushed, values are bound.
 #[derive(Debug)]
 pub struct Sql {
     backend: DbBackend,
@@ -29,24 +29,24 @@ impl Sql {
         Self { backend: db.get_database_backend(), text: String::with_capacity(512), values: Vec::new() }
     }
 
-    /// Which database it is for.
+    /// The database that the statement is for.
     pub fn backend(&self) -> DbBackend {
         self.backend
     }
 
-    /// Adds text, which holds no values.
+    /// Adds text. Values must be bound instead.
     pub fn push(&mut self, text: &str) -> &mut Self {
         self.text.push_str(text);
         self
     }
 
-    /// Adds the columns of what its rows are read into.
+    /// Adds the list of columns that `T` is read from.
     pub fn columns<T: Columns>(&mut self) -> &mut Self {
         T::write(&mut self.text);
         self
     }
 
-    /// Adds a value.
+    /// Binds a value and adds its placeholder.
     pub fn bind(&mut self, value: impl Into<Value>) -> &mut Self {
         self.values.push(value.into());
         if self.backend == DbBackend::Postgres {
@@ -58,7 +58,8 @@ impl Sql {
         self
     }
 
-    /// Adds ` IN (…)` over ids or texts, of which there are at most [`entity::statement::LIST`]; none at all matches nothing.
+    /// Adds ` IN (…)` over ids or texts. At most [`entity::statement::LIST`] are allowed; an empty list matches
+    /// nothing.
     pub fn among<T: Clone + Into<Value> + Nullable>(&mut self, values: &[T]) -> &mut Self {
         if let Some(array) = array(self.backend, values) {
             return self.push(" = ANY(").bind(array).push("::bigint[])");
@@ -70,7 +71,7 @@ impl Sql {
         self.push(")")
     }
 
-    /// Ends an INSERT that leaves what is already there alone. `column` is any that the table has.
+    /// Ends an INSERT that keeps existing rows. `column` is any column of the table.
     pub fn or_ignore(&mut self, column: &str) -> &mut Self {
         match self.backend {
             DbBackend::MySql => self.push(&format!(" ON DUPLICATE KEY UPDATE {column} = {column}")),
@@ -78,7 +79,7 @@ impl Sql {
         }
     }
 
-    /// Ends a SELECT that locks the rows it returns. SQLite has one writer, who holds the whole file.
+    /// Ends a SELECT that locks the rows it returns. No-op on SQLite, which has a single writer.
     pub fn for_update(&mut self) -> &mut Self {
         match self.backend {
             DbBackend::Sqlite => self,
@@ -87,7 +88,7 @@ impl Sql {
         }
     }
 
-    /// The same, without waiting: rows that somebody holds are left out.
+    /// The same, but skips rows locked by others instead of waiting.
     pub fn for_update_of_free(&mut self) -> &mut Self {
         match self.backend {
             DbBackend::Sqlite => self,
@@ -95,19 +96,19 @@ impl Sql {
         }
     }
 
-    /// The name of the function that gives the largest of its arguments.
+    /// The name of the function that returns the largest of its arguments.
     pub fn greatest(&self) -> &'static str {
         if self.backend == DbBackend::Sqlite { "max" } else { "GREATEST" }
     }
 
-    /// As it is, for EXPLAIN and for the database.
+    /// The finished statement, for running it or for EXPLAIN.
     pub fn into_statement(self) -> Statement {
         let most = if self.backend == DbBackend::Sqlite { SQLITE_VALUES } else { VALUES };
         debug_assert!(self.values.len() <= most, "{} values in {:.1000}", self.values.len(), self.text);
         Statement::from_sql_and_values(self.backend, self.text, self.values)
     }
 
-    /// Runs it and reads its rows, by the names of their columns.
+    /// Runs it and reads its rows by column name.
     pub async fn rows<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         let rows = db.query_all_raw(self.into_statement()).await?;
         Ok(rows.iter().map(|row| T::from_query_result(row, "")).collect::<std::result::Result<_, _>>()?)
@@ -119,7 +120,7 @@ impl Sql {
         Ok(rows.iter().map(|row| T::read(row, 0)).collect::<std::result::Result<_, _>>()?)
     }
 
-    /// Runs it and reads its rows, whose columns are numbers alone: many rows for little more than one, where the database is PostgreSQL.
+    /// Runs it and reads rows of numbers only. On PostgreSQL, many rows then cost little more than one.
     pub async fn numbers<T: Numbers>(mut self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         if self.backend != DbBackend::Postgres {
             return Ok(one_by_one(&db.query_all_raw(self.into_statement()).await?)?);

@@ -1,7 +1,7 @@
-//! What several requests want of the database at the same time, done for all of them in one go.
+//! Batches database work of concurrent requests.
 //!
-//! Nobody waits for others to come: a request that finds room begins at once. Those that come while the room is taken
-//! wait, as they would for a connection or a lock, and are then done together.
+//! There is no batching delay: a request that finds capacity starts at once. Requests that arrive while all capacity is
+//! in use wait, as they would for a connection or a lock, and then run together in one batch.
 
 use std::fmt::{self, Debug, Formatter};
 use std::panic::AssertUnwindSafe;
@@ -17,35 +17,38 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{ACQUIRE_TIMEOUT, Party, hurried};
 use crate::error::{Error, Result};
 
-/// Does jobs with what is needed for it, and tells what became of each, in their order. Where it fails altogether nothing has
-/// been done, but for `UNAVAILABLE`, after which nobody knows.
+/// Runs a batch of jobs and returns one result per job, in order. If the whole call fails, nothing was done, except for
+/// `UNAVAILABLE`: then the outcome is unknown.
 type Work<C, T, O> = for<'a> fn(&'a C, &'a mut [Vec<T>]) -> BoxFuture<'a, Result<Vec<Result<O>>>>;
 
-/// How much is done at the same time.
+/// Limits of a batcher.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// So many rounds are under way at the same time; more than two only while a whole one waits.
+    /// Maximum number of concurrent batches. From the third on, a batch only starts if a full one is waiting.
     pub rounds: usize,
-    /// So many things go into one round, unless a single job has more.
+    /// Maximum number of items in a batch. A single job may exceed it.
     pub things: usize,
-    /// Whoever has not got a connection after this is told `UNAVAILABLE`, whether they waited for a round or in it.
+    /// A job that has no connection after this time fails with `UNAVAILABLE`; waiting for a batch and within it both
+    /// count.
     pub patience: Duration,
-    /// Jobs of one round that are not done after this are done one by one, since one of them may have to wait for what somebody
-    /// holds. Only for work that may be given up at any moment.
+    /// If a batch of several jobs takes longer than this, its jobs run one by one, because one of them may be waiting
+    /// for a lock. Only for work that can be cancelled at any moment.
     pub splits_after: Option<Duration>,
 }
 
-/// So many rounds begin with whoever waits. What comes while they are under way goes into the next one, unless it is a round's worth: so a
-/// statement serves as many as it can, and a database with more processors still does as many statements at once as it may.
+/// Number of batches that start with any waiting job. While this many are running, jobs collect until they fill a
+/// batch. So each statement serves as many jobs as possible, yet a database with many processors still runs as many
+/// statements as it may.
 const EARLY: usize = 2;
 
-/// A round that takes longer than this makes room for the next one: it may wait for what only one of its jobs needs.
+/// A batch that takes longer than this no longer blocks the next one: it may be waiting for a lock that only one of its
+/// jobs needs.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// So much of its patience everybody keeps for the wait in the round.
+/// The part of a job's patience that is reserved for waiting for a connection inside the batch.
 const IN_ROUND: Duration = Duration::from_millis(500);
 
-/// Jobs of one party, each a list of things to do; what becomes of one is an `O`. A `C` is what is needed for it.
+/// A batcher for one principal. A job is a list of `T` items with one result `O`; `C` is the context of the work.
 pub struct Together<C, T, O> {
     party: Party,
     work: Work<C, T, O>,
@@ -55,13 +58,13 @@ pub struct Together<C, T, O> {
 
 struct Waiting<T, O> {
     jobs: Vec<Job<T, O>>,
-    /// By which the next job is told from others.
+    /// Identifies the newest job.
     ticket: u64,
-    /// Rounds, after each of which somebody looks here again.
+    /// Running batch loops. Each looks for more jobs after its batch.
     under_way: usize,
 }
 
-/// Things to do, and who waits for what becomes of them.
+/// The items of a job, and the channel for its result.
 struct Job<T, O> {
     things: Vec<T>,
     done: oneshot::Sender<Result<O>>,
@@ -70,7 +73,7 @@ struct Job<T, O> {
 }
 
 impl<T, O> Waiting<T, O> {
-    /// Whether what waits fills a round.
+    /// Whether the waiting jobs fill a batch.
     fn fill(&self, bounds: Bounds) -> bool {
         self.jobs.iter().map(|job| job.things.len()).sum::<usize>() >= bounds.things
     }
@@ -79,26 +82,26 @@ impl<T, O> Waiting<T, O> {
 impl<C, T, O> Debug for Together<C, T, O> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let waiting = self.waiting.lock();
-        write!(f, "{} jobs wait, {} rounds are under way", waiting.jobs.len(), waiting.under_way)
+        write!(f, "{} jobs waiting, {} batches running", waiting.jobs.len(), waiting.under_way)
     }
 }
 
 impl Bounds {
-    /// Of statements that read, each for several requests: they have a quarter of the connections. With more of them fewer
-    /// requests would share one, with fewer a request would wait for others' for longer.
+    /// Limits for batched reads: they use a quarter of the connections. With more, fewer requests would share a
+    /// statement; with fewer, a request would wait longer for other batches.
     pub fn reading(connections: u32, things: usize) -> Self {
         Self { rounds: (connections as usize / 4).max(1), things, patience: ACQUIRE_TIMEOUT, splits_after: Some(SLOW) }
     }
 }
 
 impl<C, T, O> Together<C, T, O> {
-    /// None yet.
+    /// An empty batcher.
     pub fn new(party: Party, work: Work<C, T, O>, bounds: Bounds) -> Self {
         Self { party, work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), ticket: 0, under_way: 0 }) }
     }
 
-    /// The jobs of the next round, but for those that nobody waits for any more. None where there are no others: then there is
-    /// one round less.
+    /// Takes the jobs of the next batch and drops jobs that have no caller any more. If none is to start, the batch
+    /// loop ends: the result is empty and `under_way` decreases by one.
     fn next(&self) -> Vec<Job<T, O>> {
         let mut waiting = self.waiting.lock();
         waiting.jobs.retain(|job| !job.done.is_closed());
@@ -118,9 +121,9 @@ impl<C, T, O> Together<C, T, O> {
 }
 
 impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Together<C, T, O> {
-    /// Does a job together with whatever else waits at the moment.
+    /// Runs a job in a batch with the other waiting jobs.
     ///
-    /// What has begun goes on when the caller goes away: it is then done, or not, but never half.
+    /// A job that has started continues if the caller is dropped: it completes or fails as a whole.
     pub async fn ask(self: &Arc<Self>, context: impl FnOnce() -> C, things: Vec<T>) -> Result<O> {
         let (done, mut outcome) = oneshot::channel();
         let since = Instant::now();
@@ -146,7 +149,7 @@ impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Tog
         outcome.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
     }
 
-    /// Takes a job out of the line; false where a round has begun with it.
+    /// Removes a job from the queue. Returns false if a batch has already started with it.
     fn leave(&self, ticket: u64) -> bool {
         let mut waiting = self.waiting.lock();
         let place = waiting.jobs.iter().position(|job| job.ticket == ticket);
@@ -168,7 +171,7 @@ where
         let Some(first) = jobs.first() else { return };
         let until = first.since + together.bounds.patience;
         let round = hurried(until, round(together.clone(), context.clone(), jobs));
-        // Where one panics, those who waited for it are told by their dropped channels.
+        // If the work panics, its callers notice that their channels were dropped.
         let mut round = AssertUnwindSafe(together.party.clone().does(round)).catch_unwind().boxed();
         if timeout(SLOW, &mut round).await.is_err() {
             tokio::spawn(round);
@@ -189,7 +192,7 @@ where
         Some(most) => timeout(most, outcomes).await.unwrap_or_else(|_| Err(Error::held())),
         None => outcomes.await,
     };
-    // Who has gone away does not want to know.
+    // Sending fails if the caller is gone, which does not matter.
     match outcomes {
         Ok(outcomes) => waiting.into_iter().zip(outcomes).for_each(|(done, outcome)| drop(done.send(outcome))),
         Err(_) => {
@@ -201,8 +204,9 @@ where
     }
 }
 
-/// Does jobs at once. Where that fails, each by itself, so that one bears no blame for another. It fails itself where somebody holds
-/// what one of them needs: then nobody else is to wait for that one.
+/// Runs jobs as one batch. If the batch fails, each job runs alone, so that one job's error does not fail the others.
+/// Returns an error only if a lock is held by another transaction: the caller then runs the jobs separately, so that
+/// only one waits for it.
 async fn outcomes<C: Sync, T: Send, O: Send>(
     work: Work<C, T, O>,
     context: &C,
@@ -212,7 +216,7 @@ async fn outcomes<C: Sync, T: Send, O: Send>(
         Ok(outcomes) => Ok(outcomes),
         Err(error) if jobs.len() == 1 => Ok(vec![Err(error)]),
         Err(error) if error.is_held() => Err(error),
-        // What may have been done must not be done again by us.
+        // The work may have been done, so it must not be repeated.
         Err(Error::Unavailable(why)) => Ok(jobs.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect()),
         Err(_) => {
             let mut outcomes = Vec::with_capacity(jobs.len());
@@ -225,6 +229,6 @@ async fn outcomes<C: Sync, T: Send, O: Send>(
 }
 
 async fn alone<C: Sync, T: Send, O: Send>(work: Work<C, T, O>, context: &C, job: &mut Vec<T>) -> Result<O> {
-    let lost = || Err(Error::internal("a job got lost"));
+    let lost = || Err(Error::internal("a batch returned no outcome for a job"));
     work(context, std::slice::from_mut(job)).await.and_then(|mut only| only.pop().unwrap_or_else(lost))
 }

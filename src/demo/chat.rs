@@ -1,4 +1,4 @@
-//! What the demo's people said to each other in the last hour.
+//! Chat messages of the demo's last hour.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -15,7 +15,7 @@ const CHATS: [(&str, &str, &[&str]); 3] = [
     ("feed", "orchard", &["ada", "ben", "chen", "dara", "emil", "fay", "gus", "hana"]),
 ];
 
-/// A line each: who, in which of the chats, and what.
+/// Messages: user, index of the chat, text.
 const SAID: [(&str, usize, &str); 9] = [
     ("fay", 0, "Which green do we take for the buttons?"),
     ("ada", 0, "The one of the leaves."),
@@ -28,7 +28,7 @@ const SAID: [(&str, usize, &str); 9] = [
     ("dara", 2, "We are hiring: two engineers, one designer."),
 ];
 
-/// Fills views, of which anybody may join the feed. A second time it changes nothing.
+/// Creates the chats; any user may join the feed. Safe to repeat.
 pub(super) async fn talk(app: &App, tenant: &Tenant) -> Result<()> {
     for (code, is_open) in [("chat", false), ("feed", true)] {
         catalogue::save_view_code(app, tenant, &ViewCode { code: code.into(), is_open }).await?;

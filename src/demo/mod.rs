@@ -1,4 +1,4 @@
-//! What `tidings serve --demo` shows: a tenant with the notifications of a small product team's last two weeks.
+//! Data of `tidings serve --demo`: a tenant with the last two weeks of a small product team's notifications.
 
 mod chat;
 mod page;
@@ -21,9 +21,9 @@ use crate::domain::user::{self, By, ProfileChange};
 use crate::error::Result;
 pub use page::routes;
 
-/// The demo's tenant.
+/// The code of the demo tenant.
 pub const TENANT: &str = "orchard";
-/// The user whose inbox is the fullest.
+/// The user with the fullest inbox.
 pub const USER: &str = "ada";
 
 const PEOPLE: [(&str, &str, &str); 8] = [
@@ -44,7 +44,7 @@ const DOCUMENTS: [(&str, &str, &[&str]); 4] = [
     ("incident-review", "Incident review", &["emil", "ben"]),
 ];
 
-/// What happened, a line each: hours ago, who, what, on which document, and what was said.
+/// Events: hours ago, user, action, index of the document, text.
 const HAPPENED: [(i64, &str, &str, usize, &str); 14] = [
     (310, "ben", "comment", 0, "The address form should come before payment."),
     (290, "fay", "like", 0, ""),
@@ -62,7 +62,7 @@ const HAPPENED: [(i64, &str, &str, usize, &str); 14] = [
     (1, "chen", "update", 2, ""),
 ];
 
-/// Fills the demo tenant as if the last two weeks had passed; a second time it changes nothing.
+/// Fills the demo tenant with two weeks of data. Safe to repeat.
 pub fn fill(app: &App) -> BoxFuture<'_, Result<()>> {
     Box::pin(filled(app))
 }
@@ -202,7 +202,7 @@ async fn happen(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     Ok(())
 }
 
-/// What operators and people said.
+/// Messages of operators and users.
 fn said() -> Vec<(i64, Input)> {
     let content = |title: &str, body: &str, link: Option<&str>| Content {
         title: Some(title.into()),

@@ -1,4 +1,4 @@
-//! The demo's page: a small product with the bell in it, where whoever opens it may be anybody.
+//! The demo page: a small product with the bell. A visitor can act as any user.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::{DOCUMENTS, PEOPLE, TENANT};
 use crate::app::App;
 use crate::auth::{Claims, Role, issue};
 
-/// Nothing runs or loads but what this server serves.
+/// Only scripts and resources of this server are allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-/// Seconds for which a token of the page is valid; it asks for another one then.
+/// Validity of the page's tokens in seconds; the page requests a new one in time.
 const TTL: i64 = 600;
 
-/// The page at `/demo`, and what it loads.
+/// The page at `/demo` and its resources.
 pub fn routes(app: Arc<App>) -> Router {
     let file = |kind: &'static str, text: &'static str| {
         get(async move || ([(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, POLICY)], text))
@@ -45,7 +45,7 @@ fn data() -> Value {
     })
 }
 
-/// Who the page is to be.
+/// The user or service to act as.
 #[derive(Deserialize)]
 struct Who {
     user: Option<String>,

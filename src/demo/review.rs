@@ -1,4 +1,4 @@
-//! A rule at work: reviews that are late, as somebody's own query reports them.
+//! A rule with data: late reviews, as an external query reports them.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ const RULE: &str = "late_reviews";
 const TYPE: &str = "review";
 const ACTION: &str = "review_late";
 
-/// What was late at each look: which review, and whom it waits for.
+/// The late reviews of each report: review and reviewer.
 const LATE: [&[(&str, &str)]; 2] = [&[("R-5", "Dara"), ("R-7", "Gus")], &[("R-7", "Gus"), ("R-8", "Ben")]];
 
-/// Makes the rule for a document, and reports to it what has become late since, and what was done. Where it is already, it is left as it is, with whatever
-/// somebody has made of it.
+/// Creates the rule and reports late and finished reviews of a document. An existing rule is left as it is, including
+/// changes by users of the demo.
 pub async fn watch(app: &App, tenant: &Arc<Tenant>, document: &Target, title: &str) -> Result<()> {
     match rule::find(app, tenant, RULE).await {
         Err(Error::NotFound { .. }) => {}

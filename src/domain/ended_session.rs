@@ -1,8 +1,8 @@
-//! Sessions of the desk whose users have signed out. A session is a cookie that any node reads by itself, so what ends it early is kept here,
-//! until it would have been over anyway.
+//! Desk sessions that ended by sign-out. Each node verifies session cookies by itself, so an early end is stored here
+//! until the cookie would have expired anyway.
 //!
-//! Each request with such a cookie is a probe of the key of `ended_session`. Only operators and services have these cookies, so no node
-//! remembers the answer: a session that has ended counts nowhere any more.
+//! Each request with such a cookie looks up the key of `ended_session`. Only operators and services have these cookies,
+//! so no node caches the answer: every node refuses an ended session at once.
 
 use entity::ended_session::{Column, Entity as EndedSession};
 use entity::prelude::*;
@@ -12,7 +12,7 @@ use crate::auth::Session;
 use crate::database::transaction;
 use crate::error::Result;
 
-/// Ends a session on all nodes. Doing so again changes nothing.
+/// Ends a session on all nodes. Idempotent.
 pub async fn end(app: &App, session: &Session) -> Result<()> {
     let expires_at = session.claims.exp.saturating_mul(1000);
     transaction!(app.db, |txn| {
@@ -27,7 +27,7 @@ pub async fn has_ended(app: &App, id: &str) -> Result<bool> {
     Ok(EndedSession::find_by_id(id).count_rows(&app.db.read).await? > 0)
 }
 
-/// Forgets the sessions that are over anyway. A range of `ended_session_expires_at`.
+/// Deletes the sessions that have expired anyway. A range of `ended_session_expires_at`.
 pub async fn sweep(app: &App, before: i64) -> Result<()> {
     transaction!(app.db, |txn| {
         EndedSession::delete_many().filter(Column::ExpiresAt.lt(before)).exec(txn).await?;

@@ -1,9 +1,9 @@
-//! Jobs: work of several transactions, whose first one writes it down. It is brought to its end whatever becomes of the
-//! request that began it, and of the node.
+//! Jobs: work that takes several transactions. The first transaction records the job, so it is completed even if the
+//! request or the node that began it goes away.
 //!
-//! A step is one transaction of a bounded size, which locks the job's row, does a part of the work and writes down how far
-//! it came. So it does not matter who takes it: the request does as long as it is there, and so does, every few seconds,
-//! each node; where they meet, they take turns.
+//! A step is one transaction of bounded size. It locks the job's row, does a part of the work and records its progress,
+//! so any caller may run it: the request that began the job does while it lasts, and each node runs due jobs every few
+//! seconds. Where they meet, the row lock makes them take turns.
 
 use entity::ids::TenantId;
 use entity::job::{self, ActiveModel, Column};
@@ -18,11 +18,10 @@ use crate::error::Result;
 
 pub use entity::job::Kind;
 
-/// Jobs that are looked for at once.
+/// The most due jobs that one query returns.
 const JOBS: u64 = 100;
 
-/// The longest that a job may be put off, in milliseconds. A time that is farther off was set by a clock that went wrong,
-/// and does not count.
+/// The longest delay of a job, in milliseconds. A later due time was set by a wrong clock: the job counts as due.
 const FARTHEST: Millis = 3_600_000;
 
 /// A job whose row is locked.
@@ -33,14 +32,14 @@ pub struct Job {
     /// The user or the channel.
     #[sea_orm(from_col = "subject_id")]
     pub subject: i64,
-    /// How far it has come. It begins at 0.
+    /// Its progress, from 0.
     pub place: i64,
 }
 
-/// What is left to do after a step.
+/// The state of a job after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The rest, from there on; not before an instant, where that is in the future.
+    /// Continue at `place`, but not before `due_at`.
     At {
         place: i64,
         due_at: Millis,
@@ -48,7 +47,7 @@ pub enum Next {
     Done,
 }
 
-/// Writes down that something is to be done, in the transaction that does the first of it.
+/// Records a job, in the transaction that does the first part of it.
 pub async fn begin(
     txn: &Transaction,
     tenant: &Tenant,
@@ -68,7 +67,7 @@ pub async fn begin(
     Ok(())
 }
 
-/// The jobs of a kind that go by this name and are not done.
+/// The unfinished jobs of this kind and name, at most 100.
 pub async fn named(app: &App, tenant: &Tenant, kind: Kind, name: &str) -> Result<Vec<i64>> {
     let named = job::Entity::of_tenant(tenant.id).filter(Column::Kind.eq(kind)).filter(Column::Name.eq(name));
     let named = named.order_by_asc(Column::Id).limit(JOBS).select_only().column(Column::Id);
@@ -83,7 +82,7 @@ pub struct Due {
     pub tenant_id: TenantId,
 }
 
-/// Some of the jobs that are due, in the order of their numbers, after one of them.
+/// Up to 100 due jobs with numbers above `after`, in the order of their numbers.
 pub async fn due(app: &App, after: i64) -> Result<Vec<Due>> {
     let now = app.now();
     let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + FARTHEST));
@@ -91,12 +90,12 @@ pub async fn due(app: &App, after: i64) -> Result<Vec<Due>> {
     Ok(jobs.limit(JOBS).into_partial_model().all(&app.db.read).await?)
 }
 
-/// Locks a job, of which a part is to be done in this transaction; nothing where it is done.
+/// Locks a job for a step. `None` if the job is done.
 pub async fn locked(txn: &Transaction, id: i64) -> Result<Option<Job>> {
     Ok(job::Entity::find_by_id(id).for_update(txn).into_partial_model().one(txn).await?)
 }
 
-/// Writes down what is left of a job after a part of it; whether it can go on at once.
+/// Records the state of a job after a step. Returns whether it can continue at once.
 pub async fn left(txn: &Transaction, id: i64, next: Next, now: Millis) -> Result<bool> {
     match next {
         Next::At { place, due_at } => {

@@ -1,4 +1,5 @@
-//! The operations, one file or folder per noun. They know neither GraphQL nor HTTP. `tests/it/architecture.rs` has the order of the nouns.
+//! The operations, one file or folder per noun. They depend on neither GraphQL nor HTTP. `tests/it/architecture.rs` has
+//! the order of the nouns.
 
 pub mod audit;
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! The lanes that this node is at.
+//! The delivery workers of this node, one per destination.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use super::wechat::WeChats;
 use crate::app::App;
 use crate::error::Result;
 
-/// Lanes of a node at a time, and those of one tenant among them.
+/// The most destinations that this node serves at a time, in total and per tenant.
 const PLACES: usize = 64;
 const OF_A_TENANT: usize = PLACES / 4;
 
-/// Lanes that are looked for at once.
+/// The most due destinations that one query returns.
 const MOST: u64 = 1000;
 
-/// How long the end waits for requests that are under way.
+/// How long a shutdown waits for requests in flight.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends what is due along lanes, several beside each other: one that does not answer costs the others nothing.
+/// Delivers what is due, with one worker per destination. A destination that does not answer delays no other.
 #[derive(Debug)]
 pub struct Lanes {
     places: Arc<Mutex<HashMap<i64, Place>>>,
-    /// Ends them when this is dropped.
+    /// Aborts the workers when dropped.
     running: Mutex<JoinSet<()>>,
     stop: watch::Sender<bool>,
 }
@@ -41,11 +41,11 @@ pub struct Lanes {
 #[derive(Debug)]
 struct Place {
     tenant: TenantId,
-    /// There is more since its turn began.
+    /// More deliveries have become due since the current run began.
     again: bool,
 }
 
-/// Gives a place back, whatever happens.
+/// Frees the slot of a destination on drop, also after a panic.
 struct Held {
     places: Arc<Mutex<HashMap<i64, Place>>>,
     lane: i64,
@@ -67,14 +67,16 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Begins to send what is due, as far as there are places, and does not wait for it. Safe on all nodes at once.
+    /// Starts workers for destinations with due deliveries while slots are free, and returns. Safe on all nodes at
+    /// once.
     ///
-    /// Nothing is due for certain where this node's clock and the database's differ: then it is left to other nodes, or waits.
+    /// Does nothing while this node's clock and the database's differ too much. Then other nodes deliver, or the
+    /// deliveries wait.
     pub async fn look(&self, app: &Arc<App>) -> Result<()> {
         self.begin_of(app, None).await
     }
 
-    /// The same for tenants of whom something is new.
+    /// Like [`Self::look`], for tenants with new deliveries only.
     pub async fn look_for(&self, app: &Arc<App>, tenants: HashSet<TenantId>) -> Result<()> {
         for place in self.places.lock().values_mut() {
             place.again |= tenants.contains(&place.tenant);
@@ -113,25 +115,25 @@ impl Lanes {
         });
     }
 
-    /// Begins nothing more, waits a little for what is under way, and lets other nodes have the rest.
+    /// Starts no more workers and waits up to 3 s for requests in flight. Other nodes deliver the rest.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         let mut running = std::mem::take(&mut *self.running.lock());
         let ended = async { while running.join_next().await.is_some() {} };
-        // What takes longer is tried again by others, when its lease is over.
+        // If a request takes longer, another node retries it once its lease has expired.
         let _ = timeout(PATIENCE, ended).await;
     }
 }
 
 impl Held {
-    /// Whether there is to be another turn at once.
+    /// Returns whether the worker runs again at once.
     fn goes_on(&mut self, ended: Ended) -> bool {
         let mut places = self.places.lock();
         let is_crowded = places.len() >= PLACES;
         let Some(place) = places.get_mut(&self.lane) else { return false };
         let goes_on = (std::mem::take(&mut place.again) || ended == Ended::Over) && !is_crowded;
         if !goes_on {
-            // Under the same lock, so that whoever finds something new from here on finds the place free.
+            // Under the same lock, so that a caller that finds new deliveries from here on finds the slot free.
             places.remove(&self.lane);
             self.is_given_back = true;
         }
@@ -139,7 +141,7 @@ impl Held {
     }
 }
 
-/// A turn; nothing where it failed.
+/// Runs the worker of one destination once. `None` if it failed, or if this node is stopping.
 async fn one(app: &Arc<App>, (id, kind): (i64, Kind), stop: &watch::Receiver<bool>) -> Option<Ended> {
     let ended = match kind {
         Kind::Webhook => run::<Webhooks>(app, id, stop.clone()).await,
@@ -150,13 +152,13 @@ async fn one(app: &Arc<App>, (id, kind): (i64, Kind), stop: &watch::Receiver<boo
     match ended {
         Ok(ended) => (!*stop.borrow()).then_some(ended),
         Err(error) => {
-            tracing::warn!(lane = id, kind = kind.name(), cause = error.told(), "what is due cannot be sent");
+            tracing::warn!(lane = id, kind = kind.name(), cause = error.told(), "could not send the due deliveries");
             None
         }
     }
 }
 
-/// One of each tenant after the other, so that nobody with many keeps the others waiting.
+/// Interleaves the tenants, so that a tenant with many destinations does not delay the others.
 fn in_turn(all: Vec<Waiting>) -> Vec<Waiting> {
     let mut before: HashMap<TenantId, usize> = HashMap::new();
     let mut all: Vec<(usize, Waiting)> = all

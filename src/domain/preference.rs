@@ -1,4 +1,4 @@
-//! What users want to hear, by action and by message type, and by which channels, with the tenant's defaults below.
+//! User preferences by action, message type and outbound channel, on top of the tenant's defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::model::check;
 
 pub use entity::preference::Scope;
 
-/// The most preferences of each kind in one call, and of actions that a user may have of their own.
+/// The most preferences of each kind in one call, and the most action preferences of a user.
 const CHANGES: usize = 1000;
 
 /// One switch as its user sees it.
@@ -38,11 +38,11 @@ pub struct Preference {
     pub is_own: bool,
 }
 
-/// A switch of a message type for one channel as its user sees it.
+/// A switch of a message type for one outbound channel, as its user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelPreference {
     pub kind: Kind,
-    /// Whose code is the message type's.
+    /// Its code is the message type's.
     pub of: Preference,
 }
 
@@ -53,23 +53,23 @@ pub struct Preferences {
     pub actions: Vec<Preference>,
     /// Every message type, in catalogue order.
     pub types: Vec<Preference>,
-    /// Every message type by each channel that it has a rule of delivery for, or that somebody has switched, in catalogue order.
+    /// Every message type with each outbound channel that has a delivery rule or a setting for it, in catalogue order.
     pub channels: Vec<ChannelPreference>,
 }
 
-/// A switch to set; nothing puts it back to the default. In a list, those come last.
+/// A switch to set; `None` resets it to the default. In a list, resets come last.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub code: String,
     pub enabled: Option<bool>,
 }
 
-/// What is to be set in one call.
+/// The switches to set in one call.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub actions: Vec<Change>,
     pub types: Vec<Change>,
-    /// Of message types, by the channel that each is about.
+    /// Switches of message types, each with its outbound channel.
     pub channels: Vec<(Kind, Change)>,
 }
 
@@ -79,7 +79,7 @@ pub async fn of(app: &App, tenant: &Tenant, user: UserId) -> Result<Preferences>
     over_defaults(app, tenant, &own.into_iter().map(|of| ((of.scope, of.subject_id), of.enabled)).collect()).await
 }
 
-/// The tenant's defaults: the switches of a user who has set none.
+/// The tenant's defaults: the switches of a user without settings of their own.
 pub async fn defaults(app: &App, tenant: &Tenant) -> Result<Preferences> {
     over_defaults(app, tenant, &BTreeMap::new()).await
 }
@@ -127,9 +127,9 @@ async fn by_action(
     Ok(actions)
 }
 
-/// Sets switches of a user. What was published before stays as they had it then: their inbox is synced first.
+/// Sets switches of a user. Earlier publications keep the old switches, because the inbox is synced first.
 ///
-/// Switching a mandatory type off is `BAD_USER_INPUT`; more than 1,000 actions of their own are a `CONFLICT`.
+/// Switching a mandatory type off is `BAD_USER_INPUT`; more than 1,000 action preferences of a user are a `CONFLICT`.
 pub async fn update(app: &App, tenant: &Tenant, user: UserId, changes: &Changes) -> Result<()> {
     let catalogue = current(app, tenant).await?;
     let of_types = changes.types.iter().enumerate().map(|(place, change)| (format!("types[{place}]"), change));
@@ -138,7 +138,7 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, changes: &Changes)
     for (field, change) in of_types.chain(of_channels) {
         let mandatory = catalogue.message_type(&change.code).is_some_and(|kind| kind.mandatory);
         if mandatory && change.enabled == Some(false) {
-            let message = format!("must be true, for the message type {:?} is mandatory", change.code);
+            let message = format!("must be true, because the message type {:?} is mandatory", change.code);
             return Err(Error::bad_input(format!("{field}.enabled"), message));
         }
     }
@@ -157,14 +157,14 @@ pub async fn update(app: &App, tenant: &Tenant, user: UserId, changes: &Changes)
         insert(txn, columns, switches(&changes).map(row).collect(), Existing::Kept).await?;
         let after = own_actions(txn, user, &changes).await?;
         if after > before && usize::try_from(after).is_ok_and(|many| many > CHANGES) {
-            let message = format!("a user has at most {CHANGES} preferences of actions: put some back to the default");
+            let message = format!("a user has at most {CHANGES} preferences of actions: reset some to the default");
             return Err(Error::Conflict(message));
         }
         Ok(())
     })
 }
 
-/// How many actions a user has preferences of; 0 where changes say nothing of any, and it stays as it is.
+/// How many action preferences a user has; 0 if `changes` contains none, so that the number stays the same.
 async fn own_actions(txn: &Transaction, user: UserId, changes: &Resolved) -> Result<i64> {
     if changes.keys().all(|(scope, _)| *scope != Scope::Action) {
         return Ok(0);
@@ -172,7 +172,7 @@ async fn own_actions(txn: &Transaction, user: UserId, changes: &Resolved) -> Res
     Ok(Own::of_user(user).filter(Column::Scope.eq(Scope::Action)).count_rows(txn).await?)
 }
 
-/// Sets the tenant's defaults. They apply to whatever is not yet in an inbox.
+/// Sets the tenant's defaults. They apply to publications that an inbox has not synced yet.
 pub async fn save_defaults(app: &App, tenant: &Tenant, changes: &Changes) -> Result<()> {
     let catalogue = current(app, tenant).await?;
     let changes = resolve(app, tenant, &catalogue, changes).await?;
@@ -204,7 +204,7 @@ async fn resolve(app: &App, tenant: &Tenant, catalogue: &Catalogue, of: &Changes
         for (place, (scope, change)) in named.into_iter().enumerate() {
             let kind = catalogue.message_type(&change.code);
             let kind = kind.ok_or_else(|| no_type(&field(list, set, place), &change.code))?;
-            let scope = scope.ok_or_else(|| Error::internal("no user is reached by this channel"))?;
+            let scope = scope.ok_or_else(|| Error::internal("this channel has no preferences of users"))?;
             changes.insert((scope, kind.id.0), change.enabled);
         }
     }
@@ -212,7 +212,7 @@ async fn resolve(app: &App, tenant: &Tenant, catalogue: &Catalogue, of: &Changes
     for (place, change) in by_action.iter().enumerate() {
         check::code(&field("actions", set(by_action), place), &change.code)?;
     }
-    // What goes back to the default needs no row, if there is none yet.
+    // A reset does not create an action that does not exist yet.
     let codes = |is_set: bool| {
         let named = by_action.iter().filter(move |change| change.enabled.is_some() == is_set);
         named.map(|change| change.code.as_str()).collect::<Vec<_>>()
@@ -223,18 +223,18 @@ async fn resolve(app: &App, tenant: &Tenant, catalogue: &Catalogue, of: &Changes
         match known.get(&change.code) {
             Some(action) => drop(changes.insert((Scope::Action, action.0), change.enabled)),
             None if change.enabled.is_none() => {}
-            None => return Err(Error::internal("an action vanished while being made")),
+            None => return Err(Error::internal("an action is missing after it was created")),
         }
     }
     Ok(changes)
 }
 
-/// How many are not put back to the default.
+/// How many of the changes are not resets.
 fn set<'a>(changes: impl IntoIterator<Item = &'a Change>) -> usize {
     changes.into_iter().filter(|change| change.enabled.is_some()).count()
 }
 
-/// Where the code of a change stands in the call: after the first `set` come those that put back to the default, in a list of their own.
+/// The input field of a change. After the first `set` changes come the resets, which are separate lists in the API.
 fn field(list: &str, set: usize, place: usize) -> String {
     match (place.checked_sub(set), list) {
         (None, "channels") => format!("channels[{place}].type"),
@@ -245,7 +245,7 @@ fn field(list: &str, set: usize, place: usize) -> String {
     }
 }
 
-/// All that is named, by scope: their rows are taken out first.
+/// All subjects by scope. Their old rows are deleted before the new ones are inserted.
 fn subjects(changes: &Resolved) -> BTreeMap<Scope, Vec<i64>> {
     let mut subjects = BTreeMap::<Scope, Vec<i64>>::new();
     for (scope, subject) in changes.keys() {
@@ -254,7 +254,7 @@ fn subjects(changes: &Resolved) -> BTreeMap<Scope, Vec<i64>> {
     subjects
 }
 
-/// What is not back to the default: these rows are put in.
+/// The rows to insert: all changes that are not resets.
 fn switches(changes: &Resolved) -> impl Iterator<Item = (Scope, i64, bool)> {
     changes.iter().filter_map(|(&(scope, subject), enabled)| enabled.map(|on| (scope, subject, on)))
 }

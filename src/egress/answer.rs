@@ -1,4 +1,4 @@
-//! What came back, and why nothing did.
+//! Responses and failures of outgoing requests.
 
 use std::error::Error as StdError;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -12,24 +12,25 @@ use super::gate::is_public;
 use super::lookup::NoAddress;
 use crate::text::{closed, first_bytes, one_line};
 
-/// The most bytes of an answer's body that are read, as Standard Webhooks has it; the connection is given up over what is longer.
+/// Maximum bytes read of a response body, as in Standard Webhooks; a longer response closes the connection.
 const BODY_BYTES: usize = 20_000;
-/// The most bytes of what is shown of an answer or failure.
+/// Maximum bytes shown of a response or failure.
 const SHOWN_BYTES: usize = 500;
 
-/// What a receiver answered.
+/// The response of a receiver.
 pub struct Answer {
-    /// As it is in HTTP. A redirection is not followed.
+    /// HTTP status. Redirects are not followed.
     pub status: u16,
-    /// How long the receiver wants to be left alone, whatever the status.
+    /// `Retry-After`, with any status.
     pub retry_after: Option<Duration>,
-    /// Not unpacked, and cut after 20,000 bytes, or where the receiver ceased to send or the time was over: what counts is the status.
+    /// Not decompressed. Cut after 20,000 bytes, or when the receiver stops sending or the time is over: the status
+    /// decides.
     pub body: Vec<u8>,
-    /// Whether it came from an address that is not of the public internet.
+    /// Whether the response came from an address outside the public internet.
     pub is_private: bool,
 }
 
-/// Without the body, which is for whoever owns the receiver.
+/// Omits the body, which is only for the owner of the receiver.
 impl Debug for Answer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
@@ -53,13 +54,13 @@ impl Answer {
         Self { status, retry_after, body, is_private }
     }
 
-    /// Whether the receiver has taken it: 2xx.
+    /// Whether the receiver accepted the request: 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// What is shown of the body: its beginning as one line of at most 500 bytes. Nothing of a private address: callers who may name
-    /// addresses would read the operator's own network by it.
+    /// The start of the body as one line of at most 500 bytes. Empty for a private address: otherwise callers who can
+    /// name URLs could read the operator's network.
     pub fn excerpt(&self) -> String {
         if self.is_private {
             return String::new();
@@ -69,7 +70,7 @@ impl Answer {
     }
 }
 
-/// Seconds, or a date (RFC 9110, section 10.2.3), which is compared with the receiver's own clock.
+/// Seconds, or a date (RFC 9110, section 10.2.3), which is compared with the receiver's own `Date`.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name)?.to_str().ok();
     let said = text(RETRY_AFTER)?;
@@ -85,26 +86,26 @@ fn shown(text: &str) -> String {
     first_bytes(closed(&one_line(text)).trim(), SHOWN_BYTES)
 }
 
-/// What could be done about it.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// We do not send it: the URL, or each address of its host, is one that may not be reached.
+    /// The server does not send the request: the URL, or every address of its host, is not allowed.
     Refused,
-    /// The host has no address, or nobody can say now.
+    /// The host has no address, or DNS does not answer.
     NotFound,
-    /// Nobody takes the connection, or nobody who proves to be the host.
+    /// The connection is refused, or the TLS certificate does not match the host.
     Unreachable,
-    /// It took longer than it may. The receiver may have it nevertheless.
+    /// The time limit has passed. The receiver may have received the request.
     TimedOut,
-    /// The connection ended, or what came is not HTTP. The receiver may have it nevertheless.
+    /// The connection ended early, or the response is not HTTP. The receiver may have received the request.
     Broken,
 }
 
-/// There is no answer.
+/// A request without a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// For whoever owns the receiver, at most 500 bytes: it shows nothing of the URL, of headers or of what was sent.
+    /// At most 500 bytes, for the owner of the receiver. Contains nothing of the URL, the headers or the body.
     pub message: String,
 }
 
@@ -130,7 +131,7 @@ impl Failure {
     }
 
     pub(super) fn of(error: reqwest::Error) -> Self {
-        // An error says in its own words that something failed; what caused it is further on.
+        // The outermost error only says that something failed; the cause follows in the chain.
         let error = error.without_url();
         let causes: Vec<&(dyn StdError + 'static)> =
             std::iter::successors(error.source(), |cause| (*cause).source()).collect();
@@ -139,12 +140,12 @@ impl Failure {
         }
         let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
         if error.is_builder() {
-            return Self::new(FailureKind::Unreachable, &format!("no requests can be sent: {last}"));
+            return Self::new(FailureKind::Unreachable, &format!("the HTTP client cannot be created: {last}"));
         }
         match (error.is_timeout(), error.is_connect()) {
-            (true, true) => Self::new(FailureKind::TimedOut, "there was no connection in time"),
+            (true, true) => Self::new(FailureKind::TimedOut, "could not connect in time"),
             (true, false) => Self::new(FailureKind::TimedOut, "there was no answer in time"),
-            (false, true) => Self::new(FailureKind::Unreachable, &format!("there is no connection: {last}")),
+            (false, true) => Self::new(FailureKind::Unreachable, &format!("could not connect: {last}")),
             (false, false) => {
                 Self::new(FailureKind::Broken, &format!("the connection ended without an answer: {last}"))
             }

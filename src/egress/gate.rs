@@ -1,4 +1,4 @@
-//! Which addresses may be reached. Everything that is not the public internet may not, unless `TIDINGS_EGRESS_ALLOW` lists it.
+//! Decides which addresses requests may reach: the public internet, and exceptions listed in `TIDINGS_EGRESS_ALLOW`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,10 +8,10 @@ use reqwest::Url;
 use crate::config::{Destinations, EgressConfig};
 use crate::error::{Error, Result};
 
-/// The most bytes of a URL.
+/// Maximum bytes of a URL.
 pub(super) const URL_BYTES: usize = 2048;
 
-/// What of IPv4 is not the public internet (IANA, IPv4 Special-Purpose Address Registry).
+/// IPv4 ranges that are not public (IANA, IPv4 Special-Purpose Address Registry).
 const SPECIAL_V4: [Ipv4Net; 15] = [
     v4([0, 0, 0, 0], 8),
     v4([10, 0, 0, 0], 8),
@@ -30,13 +30,15 @@ const SPECIAL_V4: [Ipv4Net; 15] = [
     v4([240, 0, 0, 0], 4),
 ];
 
-/// What of IPv6 may be public at all. Beyond it are `::`, `::1`, addresses with one of IPv4 in them, `fc00::/7`, `fe80::/10`, `ff00::/8`.
+/// The only public IPv6 range. It excludes `::`, `::1`, addresses that embed IPv4, `fc00::/7`, `fe80::/10` and
+/// `ff00::/8`.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
-/// What in it is not (IANA, IPv6 Special-Purpose Address Registry): protocols with Teredo, documentation twice, and 6to4.
+/// Ranges in it that are not public (IANA, IPv6 Special-Purpose Address Registry): protocols with Teredo, two for
+/// documentation, and 6to4.
 const SPECIAL_V6: [Ipv6Net; 4] =
     [v6([0x2001, 0, 0, 0], 23), v6([0x2001, 0xdb8, 0, 0], 32), v6([0x2002, 0, 0, 0], 16), v6([0x3fff, 0, 0, 0], 20)];
 
-/// What no setting lets through: this link, and where clouds tell their machines their credentials.
+/// Ranges that no setting allows: link-local addresses and metadata services of clouds, which give out credentials.
 const NEVER: [IpNet; 8] = [
     IpNet::V4(v4([169, 254, 0, 0], 16)),
     IpNet::V6(v6([0xfe80, 0, 0, 0], 10)),
@@ -50,9 +52,9 @@ const NEVER: [IpNet; 8] = [
     IpNet::V6(v6([0xfd20, 0xce, 0, 0], 64)),
 ];
 
-/// NAT64 (RFC 6052): the last 32 bits are an address of IPv4.
+/// NAT64 (RFC 6052): the last 32 bits are an IPv4 address.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
-/// 6to4 (RFC 3056): the 32 bits after these are.
+/// 6to4 (RFC 3056): the 32 bits after the prefix are an IPv4 address.
 const SIX_TO_FOUR: Ipv6Net = v6([0x2002, 0, 0, 0], 16);
 
 const fn v4([a, b, c, d]: [u8; 4], bits: u8) -> Ipv4Net {
@@ -63,7 +65,7 @@ const fn v6([a, b, c, d]: [u16; 4], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0), bits)
 }
 
-/// Whether everybody may reach it.
+/// Whether the address is on the public internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|network| network.contains(&address)),
@@ -73,7 +75,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The address of IPv4 to which this one of IPv6 leads.
+/// The IPv4 address that a NAT64 or 6to4 address leads to.
 fn behind(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else { return None };
     let at = match address {
@@ -85,39 +87,39 @@ fn behind(address: IpAddr) -> Option<IpAddr> {
     Some(Ipv4Addr::from(octets).into())
 }
 
-/// Decides what may be reached.
+/// Checks addresses and URLs against the settings.
 #[derive(Debug)]
 pub(super) struct Gate {
     allow: Destinations,
 }
 
 impl Gate {
-    /// Fails with `Config` where a network is allowed of which nothing would be let through.
+    /// Fails with `Config` if the settings allow a network that is never allowed.
     pub fn new(config: &EgressConfig) -> Result<Self> {
         let is_lost = |network: &IpNet| NEVER.iter().any(|never| never.contains(network));
         match config.allow.networks().find(is_lost) {
             Some(lost) => Err(Error::Config(format!(
-                "TIDINGS_EGRESS_ALLOW has {lost}, which nothing lets through: this link's, or where a cloud keeps credentials"
+                "TIDINGS_EGRESS_ALLOW has {lost}, which is never allowed: it is link-local, or serves a cloud's credentials"
             ))),
             None => Ok(Self { allow: config.allow.clone() }),
         }
     }
 
-    /// Whether an address may be reached at a port by the name that it was looked up by, or by itself.
+    /// Whether requests may reach an address at a port. `name` is the host name that it was looked up by, if any.
     pub fn lets(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
-        // One of IPv4 that is written as one of IPv6 is that of IPv4 to the system, too.
+        // The system treats an IPv4-mapped IPv6 address as the IPv4 address.
         let address = address.to_canonical();
         if NEVER.iter().any(|network| network.contains(&address)) {
             return false;
         }
         match behind(address) {
-            // Whoever allows translation does not allow everything behind it.
+            // Allowing the translator's range does not allow every address behind it.
             Some(further) => self.is_allowed(name, address, port) && self.lets(name, further, port),
             None => is_public(address) || self.is_allowed(name, address, port),
         }
     }
 
-    /// Whether the settings list a host at a port: a name, or an address as URLs write it.
+    /// Whether the settings list a host at a port; an IPv6 address may have brackets, as in URLs.
     pub fn lists(&self, host: &str, port: u16) -> bool {
         match host.trim_matches(['[', ']']).parse::<IpAddr>() {
             Ok(address) => self.allow.have(address.to_canonical(), port),
@@ -125,7 +127,7 @@ impl Gate {
         }
     }
 
-    /// The port, where the settings list it by itself; 0 for all others, which are let through alike.
+    /// The port if an entry is limited to it, otherwise 0: all other ports have the same rules.
     pub fn class(&self, port: u16) -> u16 {
         if self.allow.names_port(port) { port } else { 0 }
     }
@@ -134,20 +136,20 @@ impl Gate {
         self.allow.have(address, port) || name.is_some_and(|name| self.allow.name(name, port))
     }
 
-    /// A URL that a request may be sent to; what is wrong with it, to be read on from its name: `must …`.
+    /// Parses a URL that a request may be sent to. The error is worded to follow a name: `must …`.
     ///
-    /// Names are not looked up, for what they lead to may be another address whenever somebody looks.
+    /// Names are not looked up here, because the address can change before the request is sent.
     pub fn admit(&self, text: &str) -> Result<Url, String> {
         if text.len() > URL_BYTES {
             return Err(format!("must have at most {URL_BYTES} bytes, not {}", text.len()));
         }
-        // Those that write URLs down pass over them, and so what is checked would not be what others read.
+        // URL parsers skip these characters, so other programs would read another URL than the one checked here.
         if text.chars().any(|character| character.is_control() || character.is_whitespace()) {
             return Err("must not contain white space or control characters".into());
         }
         let url = Url::parse(text).map_err(|_| "must be an absolute https URL".to_owned())?;
         if url.as_str().len() > URL_BYTES {
-            return Err(format!("must have at most {URL_BYTES} bytes, once all is written out"));
+            return Err(format!("must have at most {URL_BYTES} bytes once it is percent-encoded"));
         }
         if !matches!(url.scheme(), "https" | "http") {
             return Err("must be an absolute https URL".into());
@@ -165,7 +167,7 @@ impl Gate {
             return Err("must not lead to a private or reserved address".into());
         }
         if url.scheme() == "http" && !self.lists(host, port) {
-            return Err("must begin with https: (http: is for hosts that the settings of the server list)".into());
+            return Err("must begin with https: (http: only for hosts that TIDINGS_EGRESS_ALLOW lists)".into());
         }
         Ok(url)
     }
@@ -180,7 +182,7 @@ mod tests {
         Gate::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
     }
 
-    /// The first and the last of each range that is refused, and what leads there.
+    /// The first and last address of each refused range, and addresses that lead into one.
     const REFUSED: &str = "0.0.0.0 0.255.255.255 10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 127.0.0.0 127.0.0.1 \
         127.255.255.255 169.254.0.0 169.254.169.254 169.254.255.255 172.16.0.0 172.31.255.255 192.0.0.0 \
         192.0.0.255 192.0.2.0 192.0.2.255 192.88.99.0 192.88.99.255 192.168.0.0 192.168.255.255 198.18.0.0 \
@@ -191,7 +193,7 @@ mod tests {
         2002:7f00:1::1 3fff::1 3fff:fff:ffff::1 4000::1 5f00::1 fc00::1 fd00:ec2::254 fdff:ffff::1 fe80::1 \
         febf::1 fec0::1 ff00::1 ff02::1 ffff::1";
 
-    /// What stands beside them.
+    /// The addresses next to those ranges.
     const REACHED: &str = "1.0.0.0 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255 \
         169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 192.0.3.0 192.167.255.255 192.169.0.0 198.17.255.255 \
         198.20.0.0 223.255.255.255 8.8.8.8 ::ffff:8.8.8.8 2000::1 2001:200::1 2001:4860:4860::8888 \
@@ -239,7 +241,7 @@ mod tests {
             let told = Gate::new(&EgressConfig { allow: lost.parse().unwrap(), ..EgressConfig::default() })
                 .unwrap_err()
                 .to_string();
-            assert!(told.starts_with("TIDINGS_EGRESS_ALLOW has ") && told.contains("nothing lets through"), "{told}");
+            assert!(told.starts_with("TIDINGS_EGRESS_ALLOW has ") && told.contains("is never allowed"), "{told}");
         }
     }
 
@@ -301,7 +303,7 @@ mod tests {
             ("https://hooks.example/a\tb", "must not contain white space"),
             (" https://hooks.example/", "must not contain white space"),
             (&long, "must have at most 2048 bytes, not 2070"),
-            (&grows, "must have at most 2048 bytes, once"),
+            (&grows, "must have at most 2048 bytes once"),
             ("https://127.0.0.2/", private),
             ("https://2130706434/", private),
             ("https://0177.0.0.2/", private),

@@ -1,4 +1,4 @@
-//! Names and their addresses, of which only those that may be reached are handed on, to be connected to.
+//! Name resolution that returns only addresses that requests may reach.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -13,13 +13,13 @@ use tokio::sync::watch;
 
 use super::gate::Gate;
 
-/// Who knows the addresses of a name.
+/// Resolves names.
 pub(super) trait Lookup: Debug + Send + Sync {
-    /// All of them, in the order in which they should be tried.
+    /// All addresses, in the order to try them.
     fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// The system, which asks its files and servers as for every other program.
+/// The system's resolver.
 #[derive(Debug)]
 pub(super) struct System;
 
@@ -32,13 +32,13 @@ impl Lookup for System {
     }
 }
 
-/// What was found, or why nothing was.
+/// The result of a lookup.
 type Found = Result<Vec<IpAddr>, Arc<io::Error>>;
 
-/// Asks once at a time for each name, whoever else asks for it meanwhile.
+/// Shares one lookup among all concurrent requests for a name.
 ///
-/// The system takes a thread for each question until there is an answer, also where nobody waits for it any more: names that nobody answers
-/// for would have all threads that there are.
+/// The system occupies a thread until a lookup ends, even after its caller has gone: names with unresponsive DNS
+/// servers could otherwise use up all threads.
 #[derive(Debug)]
 pub(super) struct Together {
     lookup: Arc<dyn Lookup>,
@@ -78,28 +78,28 @@ impl Lookup for Together {
     }
 }
 
-/// Why a name leads nowhere.
+/// Why a name has no usable address.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoAddress {
-    /// Nobody knows it, or who would is away.
+    /// The name is unknown, or its DNS servers do not respond.
     #[error("the host is not found: {0}")]
     Unknown(io::Error),
-    /// It has addresses, and none of them may be reached.
-    #[error("the host has no address but private or reserved ones, which the settings of the server do not list")]
+    /// The name has addresses, but none of them is allowed.
+    #[error("the host has only private or reserved addresses, which TIDINGS_EGRESS_ALLOW does not list")]
     Refused,
 }
 
-/// Looks names up, and hands on only what may be reached. The HTTP client connects to that and to nothing else.
+/// Resolves names to allowed addresses. The HTTP client connects to these and to no others.
 #[derive(Clone, Debug)]
 pub(super) struct Checked {
     pub gate: Arc<Gate>,
-    /// Of connections to this port, or to those of its class ([`Gate::class`]).
+    /// The port of the connections, or 0 ([`Gate::class`]).
     pub port: u16,
     pub lookup: Arc<dyn Lookup>,
 }
 
 impl Checked {
-    /// The addresses of a name that may be reached, of which there is at least one.
+    /// The allowed addresses of a name, at least one.
     pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, NoAddress> {
         let mut found = self.lookup.addresses(name.to_owned()).await.map_err(NoAddress::Unknown)?;
         if found.is_empty() {
@@ -115,7 +115,7 @@ impl Resolve for Checked {
         let checked = self.clone();
         Box::pin(async move {
             let found = checked.addresses(name.as_str()).await?;
-            // Port 0 stands for the one of the URL.
+            // Port 0 means the port of the URL.
             let all: Addrs = Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0)));
             Ok(all)
         })

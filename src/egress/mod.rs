@@ -1,9 +1,9 @@
-//! Requests to addresses that users of the API have named: the one place that decides where they may lead.
+//! Requests to URLs that users of the API supply; this module decides which destinations are allowed.
 //!
-//! Whoever may name an address could otherwise have the server ask its own network, and read the answer (CWE-918). A name is looked up
-//! here, its private addresses are left out, and the connection is made to what is left, so that a name that leads elsewhere a moment
-//! later gains nothing by it. An address that stands in the URL itself nobody looks up; it is checked before each request.
-//! Redirections are not followed, and no proxy is asked, which would look names up by itself.
+//! Without it, a user could make the server send requests into its own network and read the response (SSRF, CWE-918).
+//! The server resolves a name, drops private addresses, and connects to one of the rest, so that a later DNS change has
+//! no effect. Addresses in the URL itself are checked before each request. Redirects are not followed, and no proxy is
+//! used, because a proxy would resolve names itself.
 
 mod answer;
 mod gate;
@@ -26,18 +26,18 @@ pub use answer::{Answer, Failure, FailureKind};
 use gate::Gate;
 use lookup::{Checked, Lookup, System, Together};
 
-/// How long a connection is kept that nobody uses.
+/// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(20);
-/// How many connections are kept to one host that nobody uses: as many as a webhook's endpoint has requests under way. With 4 of them, three
-/// requests of ten to one that answers at once had to make a new one.
+/// Maximum idle connections per host: as many as a webhook endpoint has requests in flight. With 4, three of ten
+/// requests to an endpoint that responds at once had to open a new connection.
 const IDLE_CONNECTIONS: usize = 16;
 
-/// How long to wait.
+/// Time limits.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// For the name to be looked up and the connection to be made.
+    /// For name resolution and connecting.
     connect: Duration,
-    /// For all of it, with the end of the answer.
+    /// For the whole request, until the end of the response.
     all: Duration,
 }
 
@@ -46,26 +46,27 @@ impl Patience {
     const BRIEF: Self = Self { all: Duration::from_secs(8), ..Self::USUAL };
 }
 
-/// Sends requests to addresses of others. Copies share what they keep.
+/// Sends requests to user-supplied URLs. Clones share the clients.
 #[derive(Clone, Debug)]
 pub struct Egress {
     gate: Arc<Gate>,
     lookup: Arc<dyn Lookup>,
     patience: Patience,
-    /// One for each port that the settings list by itself, since names are looked up without their port, and one for all others.
-    /// Each is made by its first request: it reads all certificates that the system trusts.
+    /// One client for each port that an entry is limited to, because names are resolved without their port, and one for
+    /// all other ports. A client is created at its first request, because it loads all certificates that the system
+    /// trusts.
     clients: Arc<Mutex<HashMap<u16, Client>>>,
 }
 
 impl Egress {
-    /// By the settings, and with names as the system knows them.
+    /// Creates it with the system's resolver.
     ///
-    /// Fails with `Config` where the settings allow what may never be.
+    /// Fails with `Config` if the settings allow a network that is never allowed.
     pub fn new(config: &EgressConfig) -> Result<Self> {
         Self::with(config, Arc::new(System), Patience::USUAL)
     }
 
-    /// The same for what answers at once where it is well: a request has 8 s in all.
+    /// The same for services that should respond at once: a request may take 8 s in all.
     pub fn brief(config: &EgressConfig) -> Result<Self> {
         Self::with(config, Arc::new(System), Patience::BRIEF)
     }
@@ -76,12 +77,12 @@ impl Egress {
         Ok(Self { gate, lookup, patience, clients: Arc::default() })
     }
 
-    /// Fails with `Config` where no request can be sent: the system trusts no certificate, say.
+    /// Fails with `Config` if no request can be sent, for example because the system trusts no certificate.
     pub fn examine(&self) -> Result<()> {
         self.client(443).map(drop).map_err(|failure| Error::Config(failure.message))
     }
 
-    /// Names as they may be connected to at a port.
+    /// A resolver for connections to a port.
     fn names(&self, port: u16) -> Checked {
         Checked { gate: self.gate.clone(), port: self.gate.class(port), lookup: self.lookup.clone() }
     }
@@ -97,7 +98,7 @@ impl Egress {
             .redirect(redirect::Policy::none())
             .no_proxy()
             .referer(false)
-            // Whoever sends knows what to repeat, and when.
+            // The caller decides what to retry, and when.
             .retry(retry::never())
             .no_gzip()
             .no_brotli()
@@ -110,25 +111,25 @@ impl Egress {
             .user_agent(concat!("Tidings/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(Failure::of)
-            .inspect_err(|failure| tracing::error!(cause = failure.message, "nothing can be sent to anybody"))?;
+            .inspect_err(|failure| tracing::error!(cause = failure.message, "deliveries cannot be sent"))?;
         made.insert(class, client.clone());
         Ok(client)
     }
 
-    /// A URL that may be saved: https, or http where the settings list its host, of at most 2,048 bytes, without user name, password
-    /// and fragment, and not of an address that may not be reached. Names are looked up by each request, and not here.
+    /// Checks a URL before it is saved: https, or http if the settings list its host; at most 2,048 bytes; no user
+    /// name, password or fragment; no forbidden address. Names are resolved at each request, not here.
     ///
-    /// Fails with `BadInput`, whose field the caller names (`Error::within`).
+    /// Fails with `BadInput`; the caller adds the field (`Error::within`).
     pub fn check(&self, url: &str) -> Result<Url> {
         self.gate.admit(url).map_err(|why| Error::bad_input("", why))
     }
 
-    /// The addresses of a host that may be connected to at a port, at least one, in the order to try them: for what is not HTTP. The
-    /// caller connects to these, and does not look the name up again. It takes 5 s at most.
+    /// The allowed addresses of a host at a port, at least one, in the order to try them; for protocols other than
+    /// HTTP. The caller must connect to these and not resolve the name again. Takes at most 5 s.
     pub async fn addresses(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
         if let Some(address) = literal(host) {
             let is_let = self.gate.lets(None, address, port);
-            let why = "the address is private or reserved, and the settings of the server do not list it";
+            let why = "the address is private or reserved, and TIDINGS_EGRESS_ALLOW does not list it";
             return if is_let { Ok(vec![address]) } else { Err(Failure::new(FailureKind::Refused, why)) };
         }
         match tokio::time::timeout(self.patience.connect, self.names(port).addresses(host)).await {
@@ -137,19 +138,19 @@ impl Egress {
         }
     }
 
-    /// Whether a host may be named with a port: it is a name, or an address that may be reached.
+    /// Whether a host may be saved with a port: it is a name or an allowed address.
     pub fn may_name(&self, host: &str, port: u16) -> bool {
         literal(host).is_none_or(|address| self.gate.lets(None, address, port))
     }
 
-    /// Whether the settings list a host at a port, so that what is sent to it need not be encrypted.
+    /// Whether the settings list a host at a port, so that requests to it need no encryption.
     pub fn lists(&self, host: &str, port: u16) -> bool {
         self.gate.lists(host, port)
     }
 
-    /// Sends a body, and waits for the answer: 5 s for the connection, 15 s in all, or 8 s.
+    /// Sends a body and waits for the response: 5 s to connect, and 15 s in all, or 8 s if created by `brief`.
     ///
-    /// Once it returns, or is dropped, nothing more is sent. It is never sent twice by itself.
+    /// Sends nothing more after it returns or is dropped, and never retries.
     pub async fn post(&self, url: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Answer, Failure> {
         let refused = |why: String| Failure::new(FailureKind::Refused, &why);
         let url = self.gate.admit(url).map_err(|why| refused(format!("the URL {why}")))?;
@@ -160,23 +161,23 @@ impl Egress {
     }
 }
 
-/// An address, as URLs write it.
+/// Parses an address as URLs write it.
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-/// What may be shown of a URL to those who may not see all of it: scheme, host and port; nothing where it is none.
+/// The part of a URL that is safe to show: scheme, host and port. Empty for an invalid URL.
 pub fn origin(url: &str) -> String {
     Url::parse(url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
 }
 
-/// Headers as they are written; what is wrong, without the value, where one would end its line.
+/// Parses header values. The error names an invalid header without its value.
 fn fields(headers: &[(&'static str, String)]) -> Result<HeaderMap, String> {
     let field = |(name, value): &(&'static str, String)| {
         let value = HeaderValue::from_str(value);
         match (name.parse::<HeaderName>(), value) {
             (Ok(name), Ok(value)) => Ok((name, value)),
-            _ => Err(format!("the header {name:?} has characters that no header may have")),
+            _ => Err(format!("the header {name:?} has characters that headers may not have")),
         }
     };
     headers.iter().map(field).collect()

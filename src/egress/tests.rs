@@ -1,4 +1,4 @@
-//! Against real sockets. Those of this machine stand for the internet, with `127.0.0.2` let through and `127.0.0.1` not.
+//! Tests with real sockets. Loopback addresses stand for the internet: `127.0.0.2` is allowed and `127.0.0.1` is not.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ use super::lookup::{Checked, Lookup, NoAddress};
 use super::{Egress, FailureKind, Patience};
 use crate::config::EgressConfig;
 
-/// Answers each question about a name with the next of these, and then with the last again and again.
+/// Returns these results one after the other for each lookup, and repeats the last one.
 #[derive(Debug)]
 struct Answers(Mutex<Vec<Vec<IpAddr>>>);
 
@@ -45,7 +45,7 @@ fn egress(allow: &str) -> Egress {
     Egress::new(&config(allow)).unwrap()
 }
 
-/// With names as they are told, and little patience.
+/// With these lookup results and short time limits.
 fn told(allow: &str, each: &[&[&str]]) -> Egress {
     let patience = Patience { connect: Duration::from_secs(2), all: Duration::from_millis(300) };
     Egress::with(&config(allow), answers(each), patience).unwrap()
@@ -54,12 +54,12 @@ fn told(allow: &str, each: &[&[&str]]) -> Egress {
 /// A receiver on all addresses of this machine.
 struct Receiver {
     port: u16,
-    /// At which address each connection came in, and what it asked.
+    /// For each connection, the address it came in at and its request.
     seen: Arc<Mutex<Vec<(IpAddr, String)>>>,
 }
 
 impl Receiver {
-    /// Each connection gets this answer, and ends.
+    /// Sends this response on each connection and closes it.
     async fn saying(answer: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);
         Self::doing(move |mut connection| {
@@ -99,7 +99,7 @@ impl Receiver {
     }
 }
 
-/// All of a request that has a `content-length`; of anything else its first bytes.
+/// Reads a whole request if it has a `content-length`, otherwise its first bytes.
 async fn ask(connection: &mut TcpStream) -> String {
     let mut asked = Vec::new();
     loop {
@@ -156,7 +156,7 @@ async fn a_receiver_that_is_listed_gets_what_is_sent_and_its_answer_comes_back()
     }
 }
 
-/// The client never asks for the addresses of what is one.
+/// The client does not resolve a host that is an address.
 #[tokio::test]
 async fn private_addresses_in_a_url_are_not_connected_to() {
     let receiver = Receiver::saying("HTTP/1.1 200 OK\r\n\r\n").await;
@@ -188,13 +188,13 @@ async fn names_of_this_machine_are_not_connected_to() {
     let receiver = Receiver::saying("HTTP/1.1 200 OK\r\n\r\n").await;
     let failure = egress("none").post(&receiver.url("https://localhost"), &[], Vec::new()).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Refused);
-    assert!(failure.message.contains("no address but private or reserved ones"), "{failure}");
+    assert!(failure.message.contains("only private or reserved addresses"), "{failure}");
     assert!(receiver.at().is_empty());
     let answer = egress("localhost").post(&receiver.url("http://localhost"), &[], Vec::new()).await.unwrap();
     assert_eq!(answer.status, 200, "a name that is listed");
 }
 
-/// The connection is made, and ends over TLS, which the receiver does not speak.
+/// The connection is made, then fails: the receiver does not speak TLS.
 #[tokio::test]
 async fn a_name_that_leads_elsewhere_a_moment_later_gains_nothing() {
     let receiver = Receiver::saying("no TLS").await;
@@ -239,7 +239,7 @@ async fn what_is_connected_to_is_what_was_checked() {
     assert_eq!(found, ["93.184.216.34:0", "refused", "[2a00:1450::1]:0 8.8.8.8:0", "unknown", "8.8.8.8:0"]);
 }
 
-/// Nobody answers until it is told to.
+/// A resolver that does not answer until the test lets it.
 #[derive(Debug)]
 struct Unanswered {
     asked: Mutex<Vec<String>>,
@@ -277,7 +277,7 @@ async fn a_name_that_nobody_answers_for_is_asked_for_once_at_a_time() {
     assert!(receiver.at().iter().all(|at| *at == address("127.0.0.2")), "and then it is there");
 }
 
-/// A name is looked up without its port, so that each port that is listed by itself has names of its own.
+/// Names are resolved without a port, so each listed port has a client of its own.
 #[tokio::test]
 async fn what_is_listed_at_one_port_is_not_connected_to_at_another() {
     let (listed, other) =
@@ -370,8 +370,8 @@ async fn a_failure_says_what_failed_and_shows_no_secret() {
     let nobody = Receiver { port: nobody, seen: Arc::default() };
     let headers = [("authorization", "Bearer hunter2".to_owned())];
     for (url, kind, words) in [
-        (nobody.url("http://127.0.0.1"), FailureKind::Unreachable, "there is no connection: Connection refused"),
-        (broken.url("https://127.0.0.1"), FailureKind::Unreachable, "there is no connection: received corrupt message"),
+        (nobody.url("http://127.0.0.1"), FailureKind::Unreachable, "could not connect: Connection refused"),
+        (broken.url("https://127.0.0.1"), FailureKind::Unreachable, "could not connect: received corrupt message"),
         (
             broken.url("http://127.0.0.1"),
             FailureKind::Broken,

@@ -1,34 +1,34 @@
-//! How a database fails, where that is no fault of the statement: its words, by the codes of each.
+//! Database failures that are not the statement's fault, recognised by each database's error codes.
 
 use sea_orm::{DbErr, RuntimeErr};
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-/// What ails a database. All of it may be over in a moment, or once somebody has mended it.
+/// A class of database failure. All of them may pass by themselves, or once an operator has acted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ailment {
-    /// It cannot be reached, has no connection to give, or no memory.
+    /// The database cannot be reached, or has no free connection or no memory.
     Away,
-    /// Its disk, or its share of it, is full.
+    /// The disk or its quota is full.
     Full,
-    /// It takes no writes, as one that copies another does.
+    /// The database is read-only, such as a standby.
     ReadOnly,
-    /// It acknowledges no write before another server has it, which does not come.
+    /// A write waits for a standby that does not acknowledge it.
     Waiting,
-    /// It is another one than before, or has another history, and is not used until what was remembered is forgotten.
+    /// The database was replaced or has another history. It is not used until the caches are cleared.
     Elsewhere,
-    /// Its disk fails, or is full in a way that looks like it.
+    /// The disk fails, or is full in a way that looks the same.
     Disk,
-    /// SQLite: the file that is open is not the one at its place any more.
+    /// SQLite: the open file is no longer the one at its path.
     Moved,
-    /// Others have held what the statement needs for longer than it may wait.
+    /// Another transaction held a lock for longer than the statement may wait.
     Held,
     /// The statement took longer than it may.
     Slow,
 }
 
 impl Ailment {
-    /// Of an error; nothing where the statement is to blame, or somebody who can only be told `INTERNAL`.
+    /// The failure behind an error. `None` if the statement is at fault, or if callers only see `INTERNAL`.
     pub fn of(error: &DbErr) -> Option<Self> {
         match error {
             DbErr::ConnectionAcquire(_) => Some(Self::Away),
@@ -41,7 +41,7 @@ impl Ailment {
         }
     }
 
-    /// An error that says so, for what we find out ourselves.
+    /// This failure as an error, for failures that the server detects itself.
     pub fn error(self) -> DbErr {
         DbErr::Conn(RuntimeErr::Internal(self.words().into()))
     }
@@ -60,27 +60,27 @@ impl Ailment {
         all.into_iter().find(|of| of.words() == words).unwrap_or(Self::Away)
     }
 
-    /// What callers are told.
+    /// The message for callers.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Away => "the database is busy or away, try again in a moment",
-            Self::Full => "the database is full, and takes no writes until it has room again",
-            Self::ReadOnly => "the database is read-only, and takes no writes for now",
-            Self::Waiting => "writes wait for the standby: the database acknowledges none before its standby has it",
-            Self::Elsewhere => "the database is another one than before: it is used once its numbers are raised",
+            Self::Away => "the database is busy or unreachable, try again in a moment",
+            Self::Full => "the database is full, and accepts no writes until it has room again",
+            Self::ReadOnly => "the database is read-only, and accepts no writes for now",
+            Self::Waiting => "writes wait for the standby: the database acknowledges none before the standby has it",
+            Self::Elsewhere => "the database was replaced by another one: the server uses it once its ids are raised",
             Self::Disk => "the database cannot use its disk, which may be full",
-            Self::Moved => "the database's file is not in its place any more: the server must be started anew",
-            Self::Held => "something else has held what this needs for too long, try again in a moment",
+            Self::Moved => "the database's file was moved or replaced: restart the server",
+            Self::Held => "another transaction held a lock for too long, try again in a moment",
             Self::Slow => "the database took too long, try again in a moment",
         }
     }
 
-    /// Whether no write can be expected to succeed, while reads may.
+    /// Whether writes will fail, while reads may succeed.
     pub fn stops_writes(self) -> bool {
         matches!(self, Self::Full | Self::ReadOnly | Self::Waiting | Self::Disk | Self::Moved)
     }
 
-    /// Of what a driver says; nothing where another try would fail the same.
+    /// The failure behind a driver's error. `None` if a retry would fail in the same way.
     pub fn of_driver(cause: &sqlx::Error) -> Option<Self> {
         let cause = match cause {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
@@ -94,20 +94,20 @@ impl Ailment {
             return Some(ailment);
         }
         let code = cause.code()?;
-        // PgBouncer has this one code for whatever ends a connection: that none of PostgreSQL's came free in time, or can be had.
+        // PgBouncer's one code for every lost server connection: none became free in time, or none can be opened.
         let is_fatal = |cause: &PgDatabaseError| cause.severity() == PgSeverity::Fatal;
         if code == "08P01" && cause.try_downcast_ref().is_some_and(is_fatal) {
             return Some(Self::Away);
         }
-        // A SQLSTATE has five characters, which may all be digits; SQLite's numbers have four at the most.
+        // A SQLSTATE has five characters, which may all be digits. SQLite's codes have at most four digits.
         match code.parse::<u32>() {
             Ok(number) if code.len() < 5 => Self::of_sqlite(number),
             _ => Self::of_sqlstate(&code),
         }
     }
 
-    /// By the extended code, whose last byte is the class. BUSY is waited for by SQLite itself, as long as it may; what it does
-    /// not wait for is tried again (`lost_to_another`).
+    /// By the extended code; its last byte is the primary code. SQLite waits for BUSY itself, as long as it may. The
+    /// server retries the kinds of BUSY that SQLite does not wait for (`lost_to_another`).
     fn of_sqlite(code: u32) -> Option<Self> {
         match (code, code & 0xff) {
             (1032, _) => Some(Self::Moved),
@@ -121,7 +121,7 @@ impl Ailment {
 
     fn of_mysql(number: u16, message: &str) -> Option<Self> {
         match number {
-            // A write, a commit or the engine failed; the system's number 28 is that of a disk without room.
+            // A write, a commit or the engine failed. Error 28 of the operating system is "no space left on device".
             3 | 20 | 1026 | 1030 | 1180 if message.contains("28") => Some(Self::Full),
             3 | 20 | 1026 => Some(Self::Disk),
             1021 | 1114 => Some(Self::Full),
@@ -133,7 +133,7 @@ impl Ailment {
         }
     }
 
-    /// PostgreSQL, and what MySQL has in common with it.
+    /// PostgreSQL's codes, and those that MySQL shares.
     fn of_sqlstate(code: &str) -> Option<Self> {
         match code {
             "53100" => Some(Self::Full),
@@ -142,9 +142,9 @@ impl Ailment {
             "55P03" => Some(Self::Held),
             "57014" => Some(Self::Slow),
             "08P01" => None,
-            // MySQL ended the connection; PostgreSQL ended a transaction in which nothing happened.
+            // MySQL ended the connection, or PostgreSQL ended an idle transaction.
             "70100" | "25P03" => Some(Self::Away),
-            // Lost connections; PostgreSQL shuts down, starts up, has too many clients or no memory.
+            // Connections were lost, or PostgreSQL shuts down, starts up, or has too many clients or no memory.
             _ if code.starts_with("08") || code.starts_with("57P0") || code.starts_with("53") => Some(Self::Away),
             _ => None,
         }

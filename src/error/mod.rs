@@ -1,4 +1,4 @@
-//! What can go wrong, as far as somebody can react to it.
+//! Errors, by how callers can react to them.
 
 mod ailment;
 
@@ -9,90 +9,90 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use crate::telemetry::metrics::POOL_TIMEOUTS;
 pub use ailment::Ailment;
 
-/// The result of everything in Tidings that can fail.
+/// The result of every fallible function of the server.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Each variant is something a caller can react to, but for the last, which only an operator can.
+/// A caller can react to each variant except `Internal` and `Config`, which are for operators.
 ///
-/// Messages are shown to clients as they stand, except that of `Internal`, which goes to the log alone.
+/// Clients see these messages as they are, except that of `Internal`, which goes to the log only.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody that we know is calling.
+    /// The caller has no valid credentials.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The caller's role may not do this, whatever it is applied to.
+    /// The caller's role may not do this to any object.
     #[error("{0}")]
     Forbidden(String),
-    /// Does not exist, or belongs to somebody else.
+    /// The object does not exist, or belongs to another user or tenant.
     #[error("no {what} {id:?}")]
     NotFound {
         /// The noun, as in "no group".
         what: &'static str,
-        /// What the caller called it.
+        /// The id that the caller gave.
         id: String,
-        /// Path of the argument that names it, such as `select.ids[3]`; empty where there is only one.
+        /// The path of the argument that names it, such as `select.ids[3]`. Empty if there is only one.
         field: String,
     },
-    /// The input is to blame; nothing was changed.
+    /// The input is invalid. Nothing was changed.
     #[error("{}", said(field, message))]
     BadInput {
-        /// Path of the argument, such as `input.content.title`; empty where no single one is to blame.
+        /// The path of the argument, such as `input.content.title`. Empty if no single argument is invalid.
         field: String,
-        /// What is wrong with it, as a sentence that the field begins: `must be at least 1`.
+        /// The rest of a sentence that begins with the field: `must be at least 1`.
         message: String,
     },
-    /// It contradicts what is already there.
+    /// The request contradicts the current state.
     #[error("{0}")]
     Conflict(String),
-    /// Overloaded, or the database is away: the same call may succeed in a moment.
+    /// The server is overloaded or the database is unavailable. The same call may succeed in a moment.
     #[error("{0}")]
     Unavailable(String),
-    /// Somebody who was looked up is no user any more; whoever looks again finds who has the id now. Nothing was changed.
+    /// A user was erased after the lookup. A retry finds the user that has the id now. Nothing was changed.
     #[error("the user was erased a moment ago: try again")]
     Erased,
-    /// The caller asks for more than their share.
+    /// The caller exceeded a rate.
     #[error("too many {what}, try again in {retry_after} s")]
     RateLimited {
-        /// Of which the caller has had their share.
+        /// The things that the caller has too many of.
         what: &'static str,
         /// Seconds until the same call may be tried again, at least 1.
         retry_after: u64,
     },
-    /// The server was started wrongly.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// What no caller can help.
+    /// A failure that no caller can prevent.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// `field` is to blame: `message` says what it must be, and reads on from the field's name where there is one.
+    /// `message` says what `field` must be. If `field` is not empty, the message continues a sentence that it begins.
     pub fn bad_input(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::BadInput { field: field.into(), message: message.into() }
     }
 
-    /// There is no `what` that the caller may see under `id`.
+    /// The caller can see no `what` with this `id`.
     pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
         Self::not_found_at("", what, id)
     }
 
-    /// There is no `what` that the caller may see under the `id` that stands in `field`.
+    /// The caller can see no `what` with the `id` that the argument `field` gives.
     pub fn not_found_at(field: impl Into<String>, what: &'static str, id: impl Into<String>) -> Self {
         Self::NotFound { what, id: id.into(), field: field.into() }
     }
 
-    /// Something that no caller can help.
+    /// A failure that no caller can prevent.
     pub fn internal(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(source.into())
     }
 
-    /// The database has no time, or cannot be reached.
+    /// The database is busy or cannot be reached.
     pub fn busy() -> Self {
         Self::Unavailable(Ailment::Away.words().into())
     }
 
-    /// Others hold what this needs. Nothing of it was done.
+    /// Another transaction holds a lock that this one needs. Nothing was changed.
     pub fn held() -> Self {
         Self::Unavailable(Ailment::Held.words().into())
     }
@@ -102,12 +102,12 @@ impl Error {
         matches!(self, Self::Unavailable(why) if why == Ailment::Held.words())
     }
 
-    /// Whether the database took too long over it.
+    /// Whether the database took too long.
     pub fn is_slow(&self) -> bool {
         matches!(self, Self::Unavailable(why) if why == Ailment::Slow.words())
     }
 
-    /// What to tell operators of it: for `Internal`, what happened; else what callers are told. Without values of anybody.
+    /// The message for operators: the cause for `Internal`, else the message for callers. Contains no user data.
     pub fn told(&self) -> String {
         match self {
             Self::Internal(source) => cause(&**source),
@@ -115,7 +115,7 @@ impl Error {
         }
     }
 
-    /// Says where the blamed field stands: `title` within `input.content` is `input.content.title`.
+    /// Prefixes the field with a path: `title` within `input.content` becomes `input.content.title`.
     #[must_use]
     pub fn within(self, path: &str) -> Self {
         match self {
@@ -129,8 +129,7 @@ impl Error {
     }
 }
 
-/// A message with its subject.
-/// What a driver says went wrong: of an error of the database its words alone.
+/// The driver's message. For a database error, the database's message alone.
 pub fn words_of(cause: &sqlx::Error) -> String {
     match cause {
         sqlx::Error::Database(cause) => cause.message().to_owned(),
@@ -138,7 +137,7 @@ pub fn words_of(cause: &sqlx::Error) -> String {
     }
 }
 
-/// With `…` in place of whatever stands between quotes of some kind.
+/// Replaces the text between quotes of these kinds with `…`.
 pub fn without_quoted(message: &str, quotes: &[char]) -> String {
     let (mut said, mut within) = (String::with_capacity(message.len()), None);
     for char in message.chars() {
@@ -179,8 +178,8 @@ impl From<DbErr> for Error {
     }
 }
 
-/// What happened, for the log. Databases repeat values that they were given (`Duplicate entry 'ada'`), which may be a
-/// user's; of theirs only the code, the table, the constraint and what stands before any quoted value is told.
+/// The cause, for the log. Databases repeat values of the statement (`Duplicate entry 'ada'`), which may be user data.
+/// So the log gets only the code, the table, the constraint, and the message up to the first quoted value.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     let Some(of) = error.downcast_ref::<DbErr>() else { return error.to_string() };
     let (DbErr::Exec(RuntimeErr::SqlxError(cause))
@@ -208,7 +207,7 @@ mod tests {
 
     use super::{DbErr, Error, RuntimeErr, StdError};
 
-    /// What a database says.
+    /// A database's error message.
     #[derive(Debug)]
     struct Said(&'static str, &'static str);
 

@@ -1,4 +1,4 @@
-//! What is private to a user: as they see it themselves, and as services and operators do.
+//! A user's private data, as the user sees it and as services and operators do.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -31,22 +31,22 @@ use crate::model::seal::Kind;
 
 names!(FollowedUsers, "FollowedUserConnection", "FollowedUserEdge");
 
-/// The most users of one `inboxUsers` query, and of whom things are read at once.
+/// Most users per `inboxUsers` query.
 pub const USERS: usize = 200;
 
-/// Whom an account is shown to.
+/// The audience of an account object.
 pub trait Side: Send + Sync + 'static {
-    /// The name of its type.
+    /// Name of its GraphQL type.
     const NAME: &'static str;
-    /// What its ids are.
+    /// Kind of its ids.
     const KIND: Kind;
 }
 
-/// Its user.
+/// The user's own view.
 #[derive(Clone, Copy, Debug)]
 pub struct Theirs;
 
-/// Services and operators.
+/// The view of services and operators.
 #[derive(Clone, Copy, Debug)]
 pub struct Staffs;
 
@@ -66,23 +66,23 @@ pub type ViewerAccount = Account<Theirs>;
 /// A user, for services and operators.
 pub type InboxUser = Account<Staffs>;
 
-/// All that a user has in Tidings. Whoever makes one has made sure that it may be seen.
+/// All data of a user. The code that creates one has checked that the caller may see it.
 #[derive(Clone)]
 pub struct Account<Of> {
     row: UserId,
     siblings: Arc<Siblings>,
-    /// The overview that is told of, where this is an event.
+    /// The overview to deliver, if this object is the payload of an event.
     told: Option<Arc<overview::Overview>>,
     of: PhantomData<Of>,
 }
 
 impl<Of: Side> Account<Of> {
-    /// One of several who were asked for together.
+    /// One of several users of a request. Their data is read in one batch.
     pub fn among(siblings: &Arc<Siblings>, row: UserId) -> Self {
         Self { row, siblings: siblings.clone(), told: None, of: PhantomData }
     }
 
-    /// One alone.
+    /// A single user.
     pub fn alone(row: UserId) -> Self {
         Self::among(&Siblings::of(vec![row]), row)
     }
@@ -92,17 +92,17 @@ impl<Of: Side> Account<Of> {
         ID(call.tenant.seal.close(Of::KIND, row.0, 0))
     }
 
-    /// What is to be read of it. An event that is the same for many belongs to nobody, of whom nothing can be read.
+    /// The request, for reading the user's data. Fails for the placeholder user of a shared event: it has no data.
     fn call<'a>(&self, ctx: &'a Context<'_>) -> Result<Call<'a>> {
         if self.row == NOBODY {
-            return Err(Error::internal("an event that is shared was asked for what is each user's own").into());
+            return Err(Error::internal("a shared event was asked for data of a single user").into());
         }
         Ok(Call::of(ctx))
     }
 }
 
 impl ViewerAccount {
-    /// That of a user of whose overview is told.
+    /// The account of a user in an event with an overview.
     pub fn told(user: UserId, of: &overview::Overview) -> Self {
         Self { told: Some(Arc::new(of.seen_by(user))), ..Self::alone(user) }
     }
@@ -114,7 +114,7 @@ impl<Of: Side> TypeName for Account<Of> {
     }
 }
 
-/// A user with all that is theirs: as `Viewer` the token's own user, as `InboxUser` one whom a service or an operator looks at.
+/// All data of one user: of the token's user as `Viewer`, or as services and operators see it as `InboxUser`.
 #[Object(name_type)]
 impl<Of: Side> Account<Of> {
     /// Opaque.
@@ -122,42 +122,42 @@ impl<Of: Side> Account<Of> {
         Self::id_of(Call::of(ctx), self.row)
     }
 
-    /// Their public profile, with the partner's own id.
+    /// The public profile, with your id of the user.
     async fn user(&self) -> User {
         User::among(&self.siblings, self.row)
     }
 
-    /// Where they are reached outside, as far as the partner has told it (`saveUserProfiles`).
+    /// Addresses outside of the inbox, as your backend set them (`saveUserProfiles`).
     async fn contacts(&self, ctx: &Context<'_>) -> Result<Vec<UserContact>> {
         let call = self.call(ctx)?;
         Ok(user::contacts(call.app, self.row).await?.into_iter().map(Into::into).collect())
     }
 
-    /// Where they are, by IANA's name of it, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`).
+    /// IANA time zone, if the user or your backend set it (`updateDeliveryHours`, `saveUserProfiles`).
     async fn time_zone(&self, ctx: &Context<'_>) -> Result<Option<String>> {
         let call = self.call(ctx)?;
         Ok(user::hours(call.app, self.row).await?.zone.map(|zone| zone.name().to_owned()))
     }
 
-    /// When nothing leaves the inbox for them, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`).
+    /// Quiet hours, if the user or your backend set them (`updateDeliveryHours`, `saveUserProfiles`).
     async fn quiet(&self, ctx: &Context<'_>) -> Result<Option<QuietHours>> {
         let call = self.call(ctx)?;
         Ok(user::hours(call.app, self.row).await?.quiet.map(Into::into))
     }
 
-    /// When they are sent digests, as far as they or the partner have said it (`updateDeliveryHours`, `saveUserProfiles`); null: at 08:00 of each
-    /// day.
+    /// Time of digests, if the user or your backend set it (`updateDeliveryHours`, `saveUserProfiles`). Null: 08:00
+    /// every day.
     async fn digest(&self, ctx: &Context<'_>) -> Result<Option<DigestTime>> {
         let call = self.call(ctx)?;
         Ok(user::hours(call.app, self.row).await?.digest.map(Into::into))
     }
 
-    /// All types at once: unread counts and latest items, in one batched statement however many types or users are asked for.
+    /// Unread counts and latest items of all types. One batched statement reads them for any number of types and users.
     async fn overview(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Codes of message types: only these; all where it is left out.")] types: Option<Vec<String>>,
-        #[graphql(desc = "Where counts stop, at least 1; they are exact where it is left out.")] cap: Option<i32>,
+        #[graphql(desc = "Codes of message types. Default: all types.")] types: Option<Vec<String>>,
+        #[graphql(desc = "Cap of all counts, at least 1. Default: exact counts.")] cap: Option<i32>,
     ) -> Result<Overview> {
         if let Some(told) = &self.told {
             return Ok(Overview(told.clone()));
@@ -169,15 +169,15 @@ impl<Of: Side> Account<Of> {
         Ok(Overview(Arc::new(overview)))
     }
 
-    /// The overview, or null where it still is the one of this `etag`: for clients that ask again and again, who are sent nothing where nothing has
-    /// changed. What is asked for has to be the same as when the `etag` was given: the same `types` and `cap`, and with `unseen`, `total` and
-    /// `views` or without.
+    /// The overview, or null if `etag` still matches: clients that poll receive nothing while nothing changed. Select
+    /// the same as in the query that returned the `etag`: the same `types` and `cap`, and `unseen`, `total` and `views`
+    /// either again or again not.
     async fn overview_unless(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Of the overview that is known, as its `etag` says.")] etag: String,
-        #[graphql(desc = "Codes of message types: only these; all where it is left out.")] types: Option<Vec<String>>,
-        #[graphql(desc = "Where counts stop, at least 1; they are exact where it is left out.")] cap: Option<i32>,
+        #[graphql(desc = "The `etag` of the overview that the client has.")] etag: String,
+        #[graphql(desc = "Codes of message types. Default: all types.")] types: Option<Vec<String>>,
+        #[graphql(desc = "Cap of all counts, at least 1. Default: exact counts.")] cap: Option<i32>,
     ) -> Option<Result<Overview>> {
         let call = Call::of(ctx);
         match self.overview(ctx, types, cap).await {
@@ -186,35 +186,37 @@ impl<Of: Side> Account<Of> {
         }
     }
 
-    /// Newest first; 20 items where neither `first` nor `last` is given, 200 at the most. `first` with `after` walks
-    /// towards older items, `last` with `before` towards newer ones. A page that is filtered by kind, target, action or sender
-    /// looks at 1,000 items: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`).
+    /// Newest first; 20 items without `first` and `last`, at most 200. `first` with `after` walks towards older items,
+    /// `last` with `before` towards newer ones. A page that is filtered by kind, target, action or sender scans 1,000
+    /// items: it may have fewer than requested, or none, and continues at its `endCursor` (`startCursor`).
     async fn inbox(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which items; all of the inbox proper where it is left out.")] filter: Option<InboxFilter>,
-        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only older ones than the item at this cursor.")] after: Option<String>,
+        #[graphql(desc = "Which items to list. Default: all that are not archived.")] filter: Option<InboxFilter>,
+        #[graphql(desc = "Page size from the newest on, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only items older than the one at this cursor.")] after: Option<String>,
         #[graphql(
-            desc = "So many from the oldest on, 200 at the most; not with `first`, unless `before` alone is given."
+            desc = "Page size from the oldest on, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
         )]
         last: Option<i32>,
-        #[graphql(desc = "Only newer ones than the item at this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only items newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<Walked<Plain<InboxItem>, Items>> {
         let call = self.call(ctx)?;
         inbox_page(ctx, call, self.row, filter, Paging::of(ctx, (first, after), (last, before))).boxed().await
     }
 
-    /// Targets and actions that the user hears of directly; not those of their groups. Oldest topic first; 20 where neither
-    /// `first` nor `last` is given.
+    /// The user's own subscriptions to actions on targets, without those of their groups. Oldest topic first; 20
+    /// without `first` and `last`.
     async fn subscriptions(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "So many from the beginning, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only what stands after this cursor.")] after: Option<String>,
-        #[graphql(desc = "So many from the end, 200 at the most; not with `first`, unless `before` alone is given.")]
+        #[graphql(desc = "Page size from the beginning, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only entries after this cursor.")] after: Option<String>,
+        #[graphql(
+            desc = "Page size from the end, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
+        )]
         last: Option<i32>,
-        #[graphql(desc = "Only what stands before this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only entries before this cursor.")] before: Option<String>,
     ) -> Result<Walked<TopicSubscription, TopicSubscriptions>> {
         let call = self.call(ctx)?;
         let slice = Paging::of(ctx, (first, after), (last, before)).channels(call)?;
@@ -224,15 +226,17 @@ impl<Of: Side> Account<Of> {
         Ok(by_channel(call, slice, (rows, goes_on), node))
     }
 
-    /// Users whose doings they hear of, 20 where neither `first` nor `last` is given.
+    /// Users that this user follows; 20 without `first` and `last`.
     async fn following(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "So many from the beginning, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only what stands after this cursor.")] after: Option<String>,
-        #[graphql(desc = "So many from the end, 200 at the most; not with `first`, unless `before` alone is given.")]
+        #[graphql(desc = "Page size from the beginning, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only entries after this cursor.")] after: Option<String>,
+        #[graphql(
+            desc = "Page size from the end, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
+        )]
         last: Option<i32>,
-        #[graphql(desc = "Only what stands before this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only entries before this cursor.")] before: Option<String>,
     ) -> Result<Walked<User, FollowedUsers>> {
         let call = self.call(ctx)?;
         let slice = Paging::of(ctx, (first, after), (last, before)).channels(call)?;
@@ -247,7 +251,7 @@ impl<Of: Side> Account<Of> {
         Ok(Group::list(channel::groups_of(call.app, call.tenant, self.row).boxed().await?))
     }
 
-    /// What the user wants to hear.
+    /// The user's switches.
     async fn preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
         let call = self.call(ctx)?;
         Preferences::of(call, self.row).boxed().await
@@ -257,30 +261,31 @@ impl<Of: Side> Account<Of> {
     async fn views(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Those of these that they are in, in this order; at most 200.")] keys: Option<
-            Vec<ViewKeyInput>,
+        #[graphql(desc = "Only these views, in this order; at most 200. Views that the user is not in are left out.")]
+        keys: Option<Vec<ViewKeyInput>>,
+        #[graphql(desc = "Maximum number, up to 200. Default: all of `keys`, or 20 without `keys`.")] first: Option<
+            i32,
         >,
-        #[graphql(desc = "At most so many, up to 200; else 20, or all of `keys`.")] first: Option<i32>,
     ) -> Result<Vec<Plain<View>>> {
         let call = self.call(ctx)?;
         self.siblings.views.of(call, &self.siblings.ids, self.row, keys, first).boxed().await
     }
 }
 
-/// Whose account a mutation has changed; nobody's where it was a group's.
+/// The user that a mutation changed; `None` if it changed a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject(pub Option<UserId>);
 
-/// Whose account a mutation has changed.
+/// The user that a mutation changed.
 #[Object]
 impl Subject {
-    /// The token's user, as they stand after the change; null for services and operators.
+    /// The token's user after the change; null for services and operators.
     async fn viewer(&self, ctx: &Context<'_>) -> Option<ViewerAccount> {
         let is_user = Call::of(ctx).viewer.role == Role::User;
         self.0.filter(|_| is_user).map(Account::alone)
     }
 
-    /// Whom a service or an operator has acted for, as they stand after the change; null for users, and for groups.
+    /// The user that a service or an operator acted for, after the change; null for USER, and for groups.
     async fn inbox_user(&self, ctx: &Context<'_>) -> Option<InboxUser> {
         let is_user = Call::of(ctx).viewer.role == Role::User;
         self.0.filter(|_| !is_user).map(Account::alone)
@@ -303,21 +308,21 @@ impl AccountQuery {
         Ok(Account::alone(user))
     }
 
-    /// A user with all that is theirs; null where the tenant has never heard of them. SERVICE, ADMIN.
+    /// A user with all their data; null if the tenant does not know the user. SERVICE, ADMIN.
     async fn inbox_user(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The partner's own id of the user.")] id: ID,
+        #[graphql(desc = "Your id of the user.")] id: ID,
     ) -> Option<Result<InboxUser>> {
         find(ctx, &id).await.transpose()
     }
 
-    /// In the order asked for, null where the tenant has never heard of one; at most 200. Overviews of all of them cost
-    /// one statement. SERVICE, ADMIN.
+    /// Users in the order of `ids`, at most 200; null for each that the tenant does not know. Overviews of all of them
+    /// cost one statement. SERVICE, ADMIN.
     async fn inbox_users(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The partner's own ids of the users.")] ids: Vec<ID>,
+        #[graphql(desc = "Your ids of the users, at most 200.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<InboxUser>>> {
         let call = Call::by(ctx, STAFF)?;
         check::count("ids", ids.len(), USERS)?;

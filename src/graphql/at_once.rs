@@ -1,4 +1,4 @@
-//! What is read of several things that were asked for together, for all of them at once.
+//! Data of several objects of a request, read in one batch.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 
 use crate::error::Result;
 
-/// Something of each of these, which is read as soon as it is asked of one.
+/// One value for each key. The first read loads the values of all keys.
 #[derive(Debug)]
 pub struct AtOnce<Key, Value> {
     keys: Vec<Key>,
@@ -16,12 +16,12 @@ pub struct AtOnce<Key, Value> {
 }
 
 impl<Key: Eq + Hash, Value> AtOnce<Key, Value> {
-    /// Of these.
+    /// For these keys.
     pub fn of(keys: Vec<Key>) -> Arc<Self> {
         Arc::new(Self { keys, all: OnceCell::new() })
     }
 
-    /// That of one of them; nothing where there is none. `read` reads those of all.
+    /// The value of one key, or `None`. `read` loads the values of all.
     pub async fn get<'a, Reading>(
         &'a self,
         key: Key,

@@ -1,4 +1,4 @@
-//! Who did what to what.
+//! The audit log.
 
 use std::collections::HashMap;
 
@@ -19,39 +19,39 @@ use crate::model::slice::End;
 
 names!(AuditEntries, "AuditEntryConnection", "AuditEntryEdge");
 
-/// What services and operators are, who act for others.
+/// Roles of callers who act for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "Staff")]
 pub enum StaffRole {
-    /// A partner's backend.
+    /// The tenant's backend.
     Service,
     /// An operator.
     Admin,
 }
 
-/// From what kind of address somebody has called; the address itself is not kept.
+/// Network class of a caller's address. The address itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "Origin")]
 pub enum CallOrigin {
     /// Not over the network.
     Unknown,
-    /// The machine that the server is on.
+    /// The server's own machine.
     Loopback,
-    /// A network that nobody reaches from outside.
+    /// A private network.
     Private,
     /// The internet.
     Public,
 }
 
-/// A service or an operator who did something.
+/// The service or operator that did something.
 #[derive(Clone, Debug, SimpleObject)]
 pub struct AuditActor {
-    /// What they are.
+    /// The role.
     pub role: StaffRole,
     /// The `sub` of their token.
     pub name: String,
-    /// From what kind of address they called: that of whoever opened the connection or, behind proxies of the server's, the one that
-    /// these tell.
+    /// Network class of the caller's address: the peer address or, behind the server's proxies, the address that they
+    /// report.
     pub origin: CallOrigin,
 }
 
@@ -61,25 +61,26 @@ impl From<Actor> for AuditActor {
     }
 }
 
-/// What something was done to.
+/// Kind of object that an audit entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "Subject")]
 pub enum AuditSubject {
-    /// What all of the tenant have in common: defaults, the follow policy, mail, WeChat, Web Push, deliveries that were sent again.
+    /// Settings of the whole tenant: defaults, the follow policy, mail, WeChat, Web Push, and deliveries that were sent
+    /// again.
     Tenant,
-    /// A user, by the partner's own id.
+    /// A user, by your id.
     User,
     /// A group, by its code.
     Group,
-    /// A view, by its code and, behind a slash, the partner's own id of it.
+    /// A view, as `code/externalId`.
     View,
-    /// What was sent, by the `id` of the `SentNotification`.
+    /// A sent notification, by the `id` of the `SentNotification`.
     Notification,
     /// A message type, by its code.
     MessageType,
     /// A reason, by its code.
     Reason,
-    /// A code of views.
+    /// A kind of views, by its code.
     ViewCode,
     /// A rule, by its code.
     Rule,
@@ -89,43 +90,44 @@ pub enum AuditSubject {
     TargetType,
 }
 
-/// Something that a service or an operator did.
+/// An action of a service or an operator.
 #[derive(Clone, Debug, SimpleObject)]
 pub struct AuditEntry {
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// Who.
+    /// Who did it.
     pub actor: AuditActor,
-    /// The mutation that they called, such as `retractSentNotification`; or the query `exportUser`. What `sendNotifications` sent is here
-    /// as if each had been sent by itself.
+    /// The mutation, such as `retractSentNotification`, or the query `exportUser`. Each notification of a
+    /// `sendNotifications` call appears as if it had been sent alone.
     pub action: String,
-    /// To what.
+    /// Kind of object that it changed.
     pub subject_kind: AuditSubject,
-    /// To which of them, as `AuditSubject` says; null where there is but one, and for users who were erased since.
+    /// The object, as `AuditSubject` describes; null if there is only one of its kind, or if the user was erased since.
     pub subject: Option<ID>,
-    /// How many users it was about, where a group's or a view's members were changed; 1 otherwise.
+    /// Number of users, if the members of a group or a view were changed; else 1.
     pub count: i32,
-    /// Of `tryNotificationRule`: the source and the beginning of the query, as in `wms: SELECT 1`. Null for every other act.
+    /// For `tryNotificationRule`, the source and the beginning of the query, such as `wms: SELECT 1`. Null for other
+    /// actions.
     pub detail: Option<String>,
 }
 
-/// To what something was done.
+/// An object that audit entries are about.
 #[derive(InputObject)]
 pub struct AuditSubjectInput {
-    /// What it is.
+    /// Its kind.
     pub kind: AuditSubject,
-    /// Which, as `AuditSubject` says.
+    /// Its id, as `AuditSubject` describes.
     pub id: ID,
 }
 
-/// Which acts; conditions left out do not count.
+/// Filter of the audit log. Entries must match all given conditions.
 #[derive(Default, InputObject)]
 pub struct AuditFilter {
-    /// The `sub` of the token of who did it.
+    /// The `sub` of the token.
     pub actor: Option<String>,
-    /// One of these mutations, such as `saveMessageType`; 100 at the most.
+    /// One of these mutations, such as `saveMessageType`; at most 100.
     pub actions: Option<Vec<String>>,
-    /// Done to this.
+    /// Done to this object.
     pub subject: Option<AuditSubjectInput>,
     /// At this instant or later.
     pub since: Option<Instant>,
@@ -138,19 +140,24 @@ pub struct AuditQuery;
 
 #[Object]
 impl AuditQuery {
-    /// What services and operators did that concerns others, newest first: what they sent, amended and took back, and what they changed of
-    /// the catalogue, groups, rules, what goes to the outside, and of users for these, whom they exported and erased. Not in it: what was
-    /// refused or failed, what users do themselves, what is only read, and what rules are reported (`reportRuleRows`) and happens in views
-    /// (`recordActivity`). It holds no texts. Kept for the days that the server is told to (`TIDINGS_AUDIT_DAYS`); what was sent as long as the notification. A page that
-    /// is filtered looks at 10,000 acts of each sort: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`). ADMIN.
+    /// What services and operators did that concerns others, newest first: notifications that they sent, amended and
+    /// retracted, and changes to the catalogue, groups, rules, destinations and users, including exports and erasures
+    /// of users. It leaves out: refused and failed calls, what users do themselves, reads, rows reported to rules
+    /// (`reportRuleRows`), and activities in views (`recordActivity`). It holds no texts. Entries are kept for
+    /// `TIDINGS_AUDIT_DAYS` days; sends are kept as long as the notification. A filtered page scans 10,000 sends and
+    /// 10,000 other entries: it may have fewer than requested, or none, and continues at its `endCursor`
+    /// (`startCursor`). ADMIN.
     async fn audit_log(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which acts; all where it is left out.")] filter: Option<AuditFilter>,
-        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only older ones than the act at this cursor.")] after: Option<String>,
-        #[graphql(desc = "So many from the oldest on, 200 at the most; without `first`.")] last: Option<i32>,
-        #[graphql(desc = "Only newer ones than the act at this cursor.")] before: Option<String>,
+        #[graphql(desc = "Which entries to list. Default: all.")] filter: Option<AuditFilter>,
+        #[graphql(desc = "Page size from the newest on, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only entries older than the one at this cursor.")] after: Option<String>,
+        #[graphql(
+            desc = "Page size from the oldest on, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
+        )]
+        last: Option<i32>,
+        #[graphql(desc = "Only entries newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<Walked<AuditEntry, AuditEntries>> {
         let call = Call::by(ctx, ADMIN)?;
         let paging = Paging::of(ctx, (first, after), (last, before));
@@ -173,13 +180,13 @@ impl AuditQuery {
     }
 }
 
-/// Of a filter.
+/// Most actions in a filter.
 const ACTIONS: usize = 100;
 
-/// Of what somebody or something is called.
+/// Most bytes of a name or an id in a filter.
 const NAME_BYTES: usize = 4096;
 
-/// The greatest number that is in a cursor: beyond all that there are.
+/// Largest number in a cursor, above all row ids.
 const BEYOND: i64 = (1 << 47) - 1;
 
 fn cursor(call: Call<'_>, at: Place) -> String {
@@ -198,7 +205,7 @@ fn place((entry, notification): (i64, i64)) -> Place {
 }
 
 impl AuditFilter {
-    /// Nothing where it is about what there is not.
+    /// The filter for the database; `None` if its subject does not exist.
     async fn read(self, call: Call<'_>) -> crate::error::Result<Option<Filter>> {
         let actions = self.actions.as_deref().unwrap_or_default();
         check::count("filter.actions", actions.len(), ACTIONS)?;
@@ -223,7 +230,7 @@ impl AuditFilter {
     }
 }
 
-/// A subject as the table names it; nothing where there is none.
+/// A subject as the table stores it; `None` if it does not exist.
 async fn kept(call: Call<'_>, kind: Subject, id: &ID) -> crate::error::Result<Option<String>> {
     check::body("filter.subject.id", id, NAME_BYTES)?;
     let opened = |kind| call.tenant.seal.open(kind, id).map(|(_, number)| number.to_string());
@@ -239,7 +246,7 @@ async fn kept(call: Call<'_>, kind: Subject, id: &ID) -> crate::error::Result<Op
     })
 }
 
-/// Entries as the API has them, whose users are read together.
+/// Entries as the API shows them. Their users are read in one batch.
 pub async fn shown(call: Call<'_>, entries: Vec<Entry>) -> crate::error::Result<Vec<AuditEntry>> {
     let users = entries.iter().filter(|of| of.kind == Subject::User).filter_map(|of| of.subject.as_deref());
     let mut users: Vec<UserId> = users.filter_map(|number| number.parse().ok().map(UserId)).collect();
@@ -269,11 +276,11 @@ fn entry(call: Call<'_>, of: Entry, users: &HashMap<UserId, Profile>) -> AuditEn
     }
 }
 
-/// What was done to notifications that were asked for together.
+/// Histories of the notifications of a request, read in one batch.
 pub type SharedHistories = AtOnce<i64, Vec<Entry>>;
 
 impl SharedHistories {
-    /// What was done to one of them.
+    /// The history of one of them.
     pub async fn shown(&self, call: Call<'_>, notification: i64) -> Result<Vec<AuditEntry>> {
         let of = self.get(notification, |ids| audit::histories(call.app, call.tenant, ids)).await?;
         Ok(shown(call, of.cloned().unwrap_or_default()).await?)

@@ -1,4 +1,5 @@
-//! How large an answer may become. It is counted while the answer is made, so that what is too large is not made first.
+//! The size limit of responses. Sizes are counted during execution, so that a response beyond the limit is not
+//! completed.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::auth::Role;
 use crate::config::LimitsConfig;
 use crate::error::Error;
 
-/// What a field takes besides its name and its value: quotes, a colon, a comma.
+/// Bytes of a field besides its name and value: quotes, a colon, a comma.
 const FIELD: usize = 4;
 
-/// The bytes that an answer may have, of which its fields take theirs.
+/// The bytes that a response may have. Fields take their share.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Bytes>);
 
@@ -27,36 +28,36 @@ struct Bytes {
 }
 
 impl Budget {
-    /// Of an answer to a caller, who may be nobody.
+    /// For a response to a caller, or without one.
     pub fn of(limits: &LimitsConfig, viewer: Option<&Viewer>) -> Self {
         let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
         let most = if is_staff { limits.staff_answer_bytes } else { limits.answer_bytes };
         Self(Arc::new(Bytes { most, taken: AtomicUsize::new(0) }))
     }
 
-    /// The most bytes that there may be.
+    /// The limit in bytes.
     pub fn most(&self) -> usize {
         self.0.most
     }
 
-    /// Takes what a field with a value of its own will have at least; an error where there is no room.
+    /// Takes the minimum size of a field with a value of its own. An error if it exceeds the limit.
     pub fn take(&self, name: &str, value: &Value) -> Result<(), Error> {
         let bytes = FIELD + name.len() + bytes(value);
         let taken = self.0.taken.fetch_add(bytes, Ordering::Relaxed);
         if taken.saturating_add(bytes) > self.0.most { Err(self.error()) } else { Ok(()) }
     }
 
-    /// How many bytes the fields have taken.
+    /// Bytes that fields have taken.
     pub fn taken(&self) -> usize {
         self.0.taken.load(Ordering::Relaxed)
     }
 
-    /// The response, or what is said instead where the fields had no room: whatever stands in it is not all of it.
+    /// The response, or an error if its fields exceeded the limit: it is then incomplete.
     pub fn kept(&self, response: Response) -> Response {
         if self.0.taken.load(Ordering::Relaxed) > self.0.most { self.refusal() } else { response }
     }
 
-    /// The JSON of a response, or what is said instead where that would have more bytes.
+    /// The JSON of a response, or an error response if the JSON exceeds the limit.
     pub fn json(&self, response: &Response) -> Result<String, Box<Response>> {
         let mut text = Capped { bytes: Vec::with_capacity(512), most: self.0.most };
         let written = response.serialize(&mut serde_json::Serializer::new(&mut text));
@@ -67,7 +68,7 @@ impl Budget {
 
     fn error(&self) -> Error {
         let most = self.0.most;
-        Error::bad_input("", format!("the answer has more than {most} bytes: ask for less at once (answer_bytes)"))
+        Error::bad_input("", format!("the response has more than {most} bytes: request less at once (answer_bytes)"))
     }
 
     fn refusal(&self) -> Response {
@@ -79,7 +80,7 @@ impl Budget {
     }
 }
 
-/// The least that a value takes as JSON.
+/// Minimum size of a value as JSON.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Boolean(_) => 4,
@@ -92,7 +93,7 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Takes no more than so many bytes.
+/// A buffer that fails beyond `most` bytes.
 struct Capped {
     bytes: Vec<u8>,
     most: usize,

@@ -14,13 +14,13 @@ use crate::domain::lane::Kind;
 use crate::error::Error;
 use crate::model::{seal, wechat};
 
-/// How items of a type come to be read.
+/// How items of a type become read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "catalogue::ReadPolicy")]
 pub enum ReadPolicy {
-    /// The user (or the application for them) marks items one by one or in bulk.
+    /// The user, or the application for the user, marks items one by one or in bulk.
     Manual,
-    /// Looking at the type's list (`markSeen`) marks its items read.
+    /// `markSeen` marks the type's items read when the user looks at their list.
     Auto,
 }
 
@@ -36,38 +36,39 @@ impl MessageType {
         ID(Call::of(ctx).tenant.seal.close(seal::Kind::MessageType, 0, self.0.id.0))
     }
 
-    /// The partner's own name of it; 1 to 128 characters.
+    /// Your code of the type, 1 to 128 characters.
     async fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// For people; 1 to 256 characters.
+    /// Name for people, 1 to 256 characters.
     async fn title(&self) -> &str {
         &self.0.title
     }
 
-    /// Free label under which a UI groups types.
+    /// Free label for grouping types in a UI.
     async fn group(&self) -> Option<&str> {
         self.0.group.as_deref()
     }
 
-    /// How its items come to be read.
+    /// How its items become read.
     async fn read_policy(&self) -> ReadPolicy {
         self.0.read_policy.into()
     }
 
-    /// Users cannot switch it off, neither by type nor by action.
+    /// True: users cannot switch it off, neither by type nor by action.
     async fn mandatory(&self) -> bool {
         self.0.mandatory
     }
 
-    /// Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
+    /// True: users may send messages of this type to each other with `sendMessage`, if the server allows it for the
+    /// tenant (`TIDINGS_USER_MESSAGES`).
     async fn users_may_send(&self) -> bool {
         self.0.users_may_send
     }
 
-    /// Items of the type expire this many seconds after publication, unless the notification says otherwise; null: by the
-    /// server's retention only.
+    /// Seconds from publication until items expire, unless the notification sets `expiresAt`. Null: only the server's
+    /// retention applies.
     async fn ttl_seconds(&self) -> Option<i32> {
         self.0.ttl_seconds.and_then(|ttl| i32::try_from(ttl).ok())
     }
@@ -77,7 +78,7 @@ impl MessageType {
         self.0.position
     }
 
-    /// Renders titles, bodies and links of its items when they are read.
+    /// Renders the title, body and link of items when clients read them.
     async fn template(&self) -> Option<Template> {
         self.0.template.clone().map(|template| Template {
             title: template.title,
@@ -86,17 +87,18 @@ impl MessageType {
         })
     }
 
-    /// What user interfaces show beside its title: a name that they know, or an absolute https URL; 256 characters at most.
+    /// Icon beside the title in user interfaces: a name that they know, or an absolute https URL; at most 256
+    /// characters.
     async fn icon(&self) -> Option<&str> {
         self.0.icon.as_deref()
     }
 
-    /// For user interfaces, untouched; 4 KiB of JSON at most.
+    /// JSON for user interfaces, at most 4 KiB. The server returns it unchanged.
     async fn ui(&self) -> Option<Json> {
         self.0.ui.clone().map(Json)
     }
 
-    /// How what is sent under it leaves the inbox; nothing for users. SERVICE, ADMIN.
+    /// Rules for delivery outside of the inbox. SERVICE, ADMIN; empty for USER.
     async fn delivery(&self, ctx: &Context<'_>) -> Vec<DeliveryRule> {
         if !STAFF.contains(&Call::of(ctx).viewer.role) {
             return Vec::new();
@@ -104,9 +106,9 @@ impl MessageType {
         self.0.delivery.iter().map(Into::into).collect()
     }
 
-    /// What is wrong with the template, as `body: undefined value (line 3)`, or with that of its letters, as `letter.html: …`: it does
-    /// not compile any more, or has failed on a notification since this node last read the catalogue. Null where nothing is, and for
-    /// users. SERVICE, ADMIN.
+    /// The error of the template, such as `body: undefined value (line 3)`, or of the email's, such as
+    /// `letter.html: …`: it no longer compiles, or it failed on a notification since this node last read the
+    /// catalogue. Null without an error. SERVICE, ADMIN; null for USER.
     async fn template_error(&self, ctx: &Context<'_>) -> Result<Option<String>> {
         let call = Call::of(ctx);
         let has_some = self.0.template.is_some() || self.0.letter().is_some();
@@ -117,21 +119,21 @@ impl MessageType {
     }
 }
 
-/// By what an item leaves the inbox, to its user.
+/// A channel that delivers items to users outside of the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Enum)]
 pub enum DeliveryChannel {
-    /// As a letter, to each of their addresses.
+    /// Email to each of the user's addresses.
     Email,
-    /// As a template message of the tenant's official account of WeChat, to those who follow it.
+    /// Template message of the tenant's WeChat official account, to users who follow it.
     #[graphql(name = "WECHAT")]
     WeChat,
-    /// To each of their browsers.
+    /// Web Push to each of the user's browsers.
     WebPush,
 }
 
 impl From<Kind> for DeliveryChannel {
     fn from(of: Kind) -> Self {
-        // Nothing leaves an inbox for an endpoint: those hear of events.
+        // Webhooks do not occur here: they receive events, not items.
         Self::of(of).unwrap_or(Self::Email)
     }
 }
@@ -147,7 +149,7 @@ impl From<DeliveryChannel> for Kind {
 }
 
 impl DeliveryChannel {
-    /// The channel of a kind of lane; nothing where none of that kind leads to users.
+    /// The channel of a kind of destination; `None` for webhooks, which do not lead to users.
     pub fn of(kind: Kind) -> Option<Self> {
         match kind {
             Kind::Webhook => None,
@@ -158,49 +160,49 @@ impl DeliveryChannel {
     }
 }
 
-/// Which items leave the inbox.
+/// Which items are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "entity::delivery_rule::Condition")]
 pub enum DeliveryCondition {
-    /// Those that are still there when the delay is over, unread and not archived.
+    /// Items that still exist after the delay, unread and not archived.
     IfUnread,
-    /// Those that are still there when the delay is over, and not archived.
+    /// Items that still exist after the delay and are not archived.
     Always,
 }
 
-/// How what is sent under a type leaves the inbox.
+/// How notifications of a type leave the inbox by one channel.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageDeliveryRule")]
 pub struct DeliveryRule {
-    /// By what.
+    /// The channel.
     pub channel: DeliveryChannel,
     /// Which items.
     pub condition: DeliveryCondition,
-    /// How long after publication.
+    /// Seconds after publication.
     pub delay_seconds: i32,
-    /// Whether they go into their user's next digest, and not each by itself.
+    /// Whether items wait for the user's next digest instead of being sent one by one.
     pub digest: bool,
-    /// What its letters say; null where they say what its items do, and of other channels.
+    /// Templates of the email. Null: the email shows the item's texts. Null for other channels.
     pub letter: Option<Letter>,
-    /// What the message is made of; null but for `WECHAT`.
+    /// The WeChat template message; null for other channels.
     pub wechat: Option<WeChatTemplate>,
 }
 
-/// A template message of WeChat.
+/// A WeChat template message.
 #[derive(SimpleObject)]
 pub struct WeChatTemplate {
-    /// The template's id in the tenant's account.
+    /// Id of the template in the tenant's account.
     pub template_id: String,
-    /// What fills its fields.
+    /// Values of its fields.
     pub fields: Vec<WeChatField>,
-    /// Renders where a click leads; null: where the item leads.
+    /// Renders the link. Null: the item's link.
     pub link: Option<String>,
 }
 
-/// A field of a template of WeChat.
+/// A field of a WeChat template.
 #[derive(SimpleObject)]
 pub struct WeChatField {
-    /// As the template names it: `thing1`.
+    /// Its name in the template, such as `thing1`.
     pub name: String,
     /// Renders its value.
     pub value: String,
@@ -226,46 +228,49 @@ impl From<&catalogue::DeliveryRule> for DeliveryRule {
     }
 }
 
-/// How what is sent under a type leaves the inbox: at most one rule for each channel.
+/// How notifications of a type leave the inbox by one channel. At most one rule per channel.
 #[derive(InputObject)]
 #[graphql(name = "MessageDeliveryRuleInput")]
 pub struct DeliveryRuleInput {
-    /// By what.
+    /// The channel.
     pub channel: DeliveryChannel,
     /// Which items.
     #[graphql(default_with = "Some(DeliveryCondition::IfUnread)")]
     pub condition: Option<DeliveryCondition>,
-    /// How long after publication: 300 where it is left out, at most 2,592,000, which are 30 days. With `digest` 0, and nothing else.
+    /// Seconds after publication. Default: 300, or 0 with `digest`, which allows nothing else. At most 2,592,000 (30
+    /// days).
     pub delay_seconds: Option<i32>,
-    /// Whether they go into their user's next digest, and not each by itself: one letter at the hour of `UserProfileInput.digest` with what is
-    /// unread then. Of EMAIL and `IF_UNREAD` alone, without `letter`.
+    /// Whether items wait for the user's next digest instead of being sent one by one: one email with all unread items,
+    /// at the time of `UserProfileInput.digest`. Only with EMAIL and `IF_UNREAD`, without `letter`.
     #[graphql(default_with = "Some(false)")]
     pub digest: Option<bool>,
-    /// What its letters say, of EMAIL alone; what its items do where it is left out.
+    /// Templates of the email; only with EMAIL. Default: the item's texts.
     pub letter: Option<LetterInput>,
-    /// What the message is made of: needed for `WECHAT`, and for no other.
+    /// The WeChat template message. Required for `WECHAT`, forbidden for other channels.
     pub wechat: Option<WeChatTemplateInput>,
 }
 
-/// A template message of WeChat: MiniJinja as in `MessageTemplate`, with `title` and `body`, what the item shows, in scope as well. What
-/// does not compile is refused; a message of which one fails is given up, and its `lastError` names the field.
+/// A WeChat template message, made of MiniJinja templates as in `MessageTemplate`. The item's `title` and `body` are in
+/// scope, too. A template that does not compile is refused. If one fails on an item, the server gives up the message,
+/// and its `lastError` names the field.
 #[derive(InputObject)]
 pub struct WeChatTemplateInput {
-    /// The template's id in the tenant's account: 1 to 128 letters, digits, `-` and `_`.
+    /// Id of the template in the tenant's account: 1 to 128 letters, digits, `-` and `_`.
     pub template_id: String,
-    /// What fills its fields: 1 to 20, of at most 16 KiB as JSON.
+    /// Values of its fields: 1 to 20, at most 16 KiB as JSON.
     pub fields: Vec<WeChatFieldInput>,
-    /// Renders where a click leads; where the item leads where it is left out. 2,000 bytes at most.
+    /// Renders the link, at most 2,000 bytes. Default: the item's link.
     pub link: Option<String>,
 }
 
-/// A field of a template of WeChat.
+/// A field of a WeChat template.
 #[derive(InputObject)]
 pub struct WeChatFieldInput {
-    /// As the template names it, without `.DATA`: `thing1`. 1 to 128 letters, digits, `-` and `_`.
+    /// Its name in the template without `.DATA`, such as `thing1`: 1 to 128 letters, digits, `-` and `_`.
     pub name: String,
-    /// Renders its value; 2,000 bytes at most. It is cut to what its kind, by which the name begins, holds: `thing` 20 characters, `phrase`
-    /// 5, `character_string` 32; and is `-` where it would be empty.
+    /// Renders its value, at most 2,000 bytes. The name begins with the kind of the field, and the server cuts the
+    /// value to the limit of that kind: `thing` 20 characters, `phrase` 5, `character_string` 32. An empty value
+    /// becomes `-`.
     pub value: String,
 }
 
@@ -290,29 +295,28 @@ impl From<DeliveryRuleInput> for catalogue::DeliveryRule {
     }
 }
 
-/// MiniJinja templates of what letters say, with the same in scope as the type's own (`MessageTemplate`). Where one fails on a
-/// notification, `templateError` tells it, and the letter says what the item does.
+/// MiniJinja templates of an email, with the same variables as the type's own (`MessageTemplate`). If one fails on a
+/// notification, `templateError` reports it, and the email shows the item's texts.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageLetter")]
 pub struct Letter {
-    /// Instead of the item's title. It is cut to 256 characters.
+    /// Replaces the item's title. The result is cut to 256 characters.
     pub subject: Option<String>,
-    /// Instead of the item's body; the link follows it.
+    /// Replaces the item's body. The link follows it.
     pub text: Option<String>,
-    /// Instead of the item's body in the HTML of the letter, between its heading and its button; what it speaks of is escaped in it.
+    /// Replaces the item's body in the HTML part, between heading and button. Variables are escaped.
     pub html: Option<String>,
 }
 
-/// Templates of what letters say; at most 16 KiB each. One that does not compile is refused.
+/// Templates of an email, at most 16 KiB each. One that does not compile is refused.
 #[derive(InputObject)]
 #[graphql(name = "MessageLetterInput")]
 pub struct LetterInput {
-    /// Instead of the item's title; the title where it is left out. It is cut to 256 characters.
+    /// Replaces the item's title. The result is cut to 256 characters. Default: the title.
     pub subject: Option<String>,
-    /// Instead of the item's body; the body where it is left out. The link follows it.
+    /// Replaces the item's body. The link follows it. Default: the body.
     pub text: Option<String>,
-    /// Instead of the item's body in the HTML of the letter, between its heading and its button; what it speaks of is escaped in it. Where
-    /// it is left out the text stands there.
+    /// Replaces the item's body in the HTML part, between heading and button. Variables are escaped. Default: the text.
     pub html: Option<String>,
 }
 
@@ -328,116 +332,118 @@ impl From<LetterInput> for catalogue::LetterTemplate {
     }
 }
 
-/// MiniJinja templates; `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target` (`type`, `id`) and
-/// `action` are in scope. `docs/limits.md` lists the blocks, filters and tests that there are. One that fails on a notification
-/// (a name that it uses is missing or null, it takes too many steps or becomes longer than 16 KiB) is told by `templateError`, and the
-/// notification's own text shown. A title is cut to 256 characters.
+/// MiniJinja templates. In scope are `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target`
+/// (`type`, `id`) and `action`. `docs/limits.md` lists the available blocks, filters and tests. A template fails on a
+/// notification if a name that it uses is missing or null, if it takes too many steps, or if its result is longer than
+/// 16 KiB. Then `templateError` reports it, and readers see the notification's own text. A title is cut to 256
+/// characters.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageTemplate")]
 pub struct Template {
     /// Renders the title.
     pub title: String,
-    /// Renders the body; null: as the sender wrote it.
+    /// Renders the body. Null: the body as sent.
     pub body: Option<String>,
-    /// Renders the link; null: as the sender wrote it.
+    /// Renders the link. Null: the link as sent.
     pub link: Option<String>,
 }
 
-/// Templates of a type; at most 16 KiB each, with at most 1,000 names, values and signs in braces. One that does not compile is
-/// refused.
+/// Templates of a type, at most 16 KiB each, with at most 1,000 names, values and symbols in braces. One that does not
+/// compile is refused.
 #[derive(InputObject)]
 #[graphql(name = "MessageTemplateInput")]
 pub struct TemplateInput {
     /// Renders the title.
     pub title: String,
-    /// Renders the body; as the sender wrote it where it is left out.
+    /// Renders the body. Default: the body as sent.
     pub body: Option<String>,
-    /// Renders the link; as the sender wrote it where it is left out.
+    /// Renders the link. Default: the link as sent.
     pub link: Option<String>,
 }
 
-/// Why somebody subscribes, and to which actions that subscribes them (`create_product` → `comment`, `like`).
+/// A reason to subscribe, and the actions that it subscribes to (`create_product` → `comment`, `like`).
 #[derive(SimpleObject)]
 #[graphql(name = "SubscriptionReason")]
 pub struct Reason {
-    /// The partner's own name of it; 1 to 128 characters.
+    /// Your code of the reason, 1 to 128 characters.
     pub code: String,
-    /// What it subscribes to, 1 to 100.
+    /// The actions, 1 to 100.
     pub actions: Vec<String>,
 }
 
-/// Who may begin to listen to something.
+/// Who may subscribe to targets, or follow users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "catalogue::SubscriptionPolicy")]
 pub enum SubscriptionPolicy {
-    /// Services and operators, for any user. Users may only stop.
+    /// Services and operators, for any user. Users may only end subscriptions and follows.
     BackendOnly,
-    /// Users for themselves, too.
+    /// Also users, for themselves.
     Open,
 }
 
-/// What kind of thing a target is (`TopicTarget.type`), and who may subscribe to targets of it.
+/// A kind of targets (`TopicTarget.type`), and who may subscribe to them.
 #[derive(SimpleObject)]
 pub struct TargetType {
-    /// The partner's own name of it; 1 to 128 characters.
+    /// Your code of the kind, 1 to 128 characters.
     pub code: String,
-    /// Who may subscribe to targets of it.
+    /// Who may subscribe to targets of this type.
     pub subscription_policy: SubscriptionPolicy,
 }
 
-/// Who may begin to follow users.
+/// The result of setting the follow policy.
 #[derive(SimpleObject)]
 pub struct SaveFollowPolicyPayload {
-    /// As it is now.
+    /// The policy after the change.
     pub follow_policy: SubscriptionPolicy,
 }
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(SimpleObject)]
 pub struct DeletePayload {
-    /// The id of what there was; null where there was nothing.
+    /// Id of the deleted object; null if it did not exist.
     pub deleted_id: Option<ID>,
 }
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(SimpleObject)]
 pub struct DeleteCodePayload {
-    /// The code of what there was; null where there was nothing.
+    /// Code of the deleted object; null if it did not exist.
     pub deleted_code: Option<String>,
 }
 
-/// All of a type: what is left out goes back to its default.
+/// A whole message type. Absent fields get their defaults.
 #[derive(InputObject)]
 pub struct MessageTypeInput {
-    /// 1 to 128 characters; the type with this code is changed, or made.
+    /// Code of the type to create or change, 1 to 128 characters.
     pub code: String,
-    /// 1 to 256 characters.
+    /// Name for people, 1 to 256 characters.
     pub title: String,
-    /// Free label under which a UI groups types; 1 to 128 characters.
+    /// Free label for grouping types in a UI, 1 to 128 characters.
     pub group: Option<String>,
-    /// How its items come to be read.
+    /// How its items become read.
     #[graphql(default_with = "Some(ReadPolicy::Manual)")]
     pub read_policy: Option<ReadPolicy>,
-    /// Users cannot switch it off, neither by type nor by action.
+    /// True: users cannot switch it off, neither by type nor by action.
     #[graphql(default_with = "Some(false)")]
     pub mandatory: Option<bool>,
-    /// Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).
-    /// Their links must be paths; what its template makes of `params` is theirs to choose, too. Not together with `mandatory`.
+    /// True: users may send messages of this type to each other with `sendMessage`, if the server allows it for the
+    /// tenant (`TIDINGS_USER_MESSAGES`). Their links must be paths. Users then also choose the `params` of its
+    /// template. Not together with `mandatory`.
     #[graphql(default_with = "Some(false)")]
     pub users_may_send: Option<bool>,
-    /// At least 1. Counts for what is published afterwards.
+    /// Seconds from publication until items expire, at least 1. Applies to notifications published afterwards.
     pub ttl_seconds: Option<i32>,
     /// Order in overviews, ascending; ties by code.
     #[graphql(default_with = "Some(0)")]
     pub position: Option<i32>,
-    /// Counts for everything that is read afterwards, also if it was sent before.
+    /// Applies to all later reads, also of notifications sent before.
     pub template: Option<TemplateInput>,
-    /// What user interfaces show beside its title: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an absolute
-    /// https URL; 256 characters at most.
+    /// Icon beside the title in user interfaces: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an
+    /// absolute https URL; at most 256 characters.
     pub icon: Option<String>,
-    /// For user interfaces, untouched; 4 KiB of JSON at most.
+    /// JSON for user interfaces, at most 4 KiB. The server returns it unchanged.
     pub ui: Option<Json>,
-    /// How what is sent under it leaves the inbox; not at all where it is left out. Counts for what is published afterwards.
+    /// Rules for delivery outside of the inbox. Default: none. Applies to notifications published afterwards.
     pub delivery: Option<Vec<DeliveryRuleInput>>,
 }
 
@@ -467,7 +473,8 @@ pub struct TargetTypeQuery;
 
 #[Object]
 impl TargetTypeQuery {
-    /// The target types that the tenant has listed, by code. Targets may have other types, to which `BACKEND_ONLY` applies. Any role.
+    /// The target types that the tenant saved, by code. Targets may have other types, which are `BACKEND_ONLY`. Any
+    /// role.
     async fn target_types(&self, ctx: &Context<'_>) -> Result<Vec<TargetType>> {
         let call = Call::of(ctx);
         let catalogue = catalogue::current(call.app, call.tenant).await?;
@@ -478,7 +485,7 @@ impl TargetTypeQuery {
         Ok(catalogue.target_types.iter().map(object).collect())
     }
 
-    /// Who may begin to follow users: `BACKEND_ONLY` until the tenant says otherwise. Any role.
+    /// Who may begin to follow users: `BACKEND_ONLY` until the tenant sets it. Any role.
     async fn follow_policy(&self, ctx: &Context<'_>) -> Result<SubscriptionPolicy> {
         let call = Call::of(ctx);
         Ok(catalogue::current(call.app, call.tenant).await?.follow_policy.into())
@@ -490,13 +497,14 @@ pub struct TargetTypeMutation;
 
 #[Object]
 impl TargetTypeMutation {
-    /// Lists a target type or changes it; subscriptions stay as they are. Only where it is `OPEN` may users subscribe to targets of it by
-    /// themselves: they then get all reminders about these, also those of rules. At most 1,000 target types a tenant. ADMIN.
+    /// Creates or changes a target type; existing subscriptions stay. If it is `OPEN`, users may subscribe to its
+    /// targets themselves, and then receive all reminders about them, including those of rules. At most 1,000 target
+    /// types per tenant. ADMIN.
     async fn save_target_type(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "1 to 128 characters: the `type` of its targets.")] code: String,
-        #[graphql(desc = "Who may subscribe to targets of it.")] subscription_policy: SubscriptionPolicy,
+        #[graphql(desc = "The `type` of its targets, 1 to 128 characters.")] code: String,
+        #[graphql(desc = "Who may subscribe to targets of this type.")] subscription_policy: SubscriptionPolicy,
     ) -> Result<TargetType> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, audit_entry::Subject::TargetType, &[&code]);
@@ -505,11 +513,11 @@ impl TargetTypeMutation {
         Ok(TargetType { code: saved.code, subscription_policy })
     }
 
-    /// Takes a target type out of the catalogue, so that `BACKEND_ONLY` applies to its targets; subscriptions stay. ADMIN.
+    /// Deletes a target type: `BACKEND_ONLY` then applies to its targets. Existing subscriptions stay. ADMIN.
     async fn delete_target_type(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which target type.")] code: String,
+        #[graphql(desc = "Code of the target type.")] code: String,
     ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, audit_entry::Subject::TargetType, &[&code]);
@@ -517,8 +525,8 @@ impl TargetTypeMutation {
         Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }
 
-    /// Says who may begin to follow users; follows stay as they are. A follower gets all reminders whose sender is the followed user,
-    /// of any target. ADMIN.
+    /// Sets who may begin to follow users; existing follows stay. A follower receives all reminders that have the
+    /// followed user as their sender, about any target. ADMIN.
     async fn save_follow_policy(
         &self,
         ctx: &Context<'_>,
@@ -536,11 +544,11 @@ pub struct CatalogueMutation;
 
 #[Object]
 impl CatalogueMutation {
-    /// Makes a message type or changes the one with this code. At most 100 types a tenant. ADMIN.
+    /// Creates a message type, or changes the one with this code. At most 100 types per tenant. ADMIN.
     async fn save_message_type(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "All of the type.")] input: MessageTypeInput,
+        #[graphql(desc = "The whole type.")] input: MessageTypeInput,
     ) -> Result<MessageType> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, audit_entry::Subject::MessageType, &[&input.code]);
@@ -551,11 +559,11 @@ impl CatalogueMutation {
         Ok(saved.ok_or_else(|| Error::not_found("message type", code))?)
     }
 
-    /// Takes a message type out of the catalogue. `CONFLICT` while notifications of it exist. ADMIN.
+    /// Deletes a message type. `CONFLICT` while notifications of it exist. ADMIN.
     async fn delete_message_type(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which type.")] code: String,
+        #[graphql(desc = "Code of the message type.")] code: String,
     ) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, audit_entry::Subject::MessageType, &[&code]);
@@ -564,12 +572,12 @@ impl CatalogueMutation {
         Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 
-    /// Makes a reason or gives it other actions; who subscribed by it before keeps what they have. ADMIN.
+    /// Creates a reason, or changes its actions. Existing subscriptions stay. ADMIN.
     async fn save_subscription_reason(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "1 to 128 characters; the reason with this code is changed, or made.")] code: String,
-        #[graphql(desc = "What it subscribes to, 1 to 100.")] actions: Vec<String>,
+        #[graphql(desc = "Code of the reason to create or change, 1 to 128 characters.")] code: String,
+        #[graphql(desc = "Actions that the reason subscribes to, 1 to 100.")] actions: Vec<String>,
     ) -> Result<Reason> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, audit_entry::Subject::Reason, &[&code]);
@@ -577,11 +585,11 @@ impl CatalogueMutation {
         Ok(Reason { code, actions })
     }
 
-    /// Takes a reason out of the catalogue; who subscribed by it keeps what they have. ADMIN.
+    /// Deletes a reason. Existing subscriptions stay. ADMIN.
     async fn delete_subscription_reason(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which reason.")] code: String,
+        #[graphql(desc = "Code of the reason.")] code: String,
     ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, audit_entry::Subject::Reason, &[&code]);

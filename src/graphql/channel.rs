@@ -19,11 +19,11 @@ use crate::model::{check, seal};
 
 names!(TopicSubscriptions, "TopicSubscriptionConnection", "TopicSubscriptionEdge");
 
-/// Something that things happen to: a document, an order, a folder.
+/// An object of yours that actions happen to: a document, an order, a folder.
 #[derive(Clone)]
 pub struct Target(pub channel::Target);
 
-/// What ids of targets begin with, which are no ciphertext: a target is nothing but its name.
+/// Prefix of target ids, which are not encrypted: they contain only the target's name.
 const TARGET: &str = "target.";
 
 impl Target {
@@ -32,7 +32,7 @@ impl Target {
         format!("{TARGET}{}", URL_SAFE_NO_PAD.encode(name))
     }
 
-    /// The one with an id; nothing for any other text.
+    /// The target with this id; `None` for any other text.
     pub fn with(id: &str) -> Option<Self> {
         let name = String::from_utf8(URL_SAFE_NO_PAD.decode(id.strip_prefix(TARGET)?).ok()?).ok()?;
         let (target_type, id) = name.split_once('\u{1f}')?;
@@ -41,7 +41,7 @@ impl Target {
     }
 }
 
-/// Something that things happen to: a document, an order, a folder.
+/// An object of yours that actions happen to: a document, an order, a folder.
 #[Object(name = "TopicTarget")]
 impl Target {
     /// Opaque.
@@ -49,12 +49,12 @@ impl Target {
         ID(self.id_of())
     }
 
-    /// What kind of thing it is, such as `order`.
+    /// Kind of the target, such as `order`.
     async fn r#type(&self) -> &str {
         &self.0.target_type
     }
 
-    /// The partner's own id, among the targets of its type.
+    /// Your id among the targets of that kind.
     async fn external_id(&self) -> ID {
         ID(self.0.id.clone())
     }
@@ -66,13 +66,13 @@ impl From<channel::Target> for Target {
     }
 }
 
-/// A target by the partner's own strings, 1 to 128 characters each.
+/// A target, by your own strings of 1 to 128 characters each.
 #[derive(InputObject)]
 #[graphql(name = "TopicTargetInput")]
 pub struct TargetInput {
-    /// What kind of thing it is, such as `order`.
+    /// Kind of the target, such as `order`.
     pub r#type: String,
-    /// The partner's own id, among the targets of its type.
+    /// Your id among the targets of that kind.
     pub external_id: ID,
 }
 
@@ -82,14 +82,14 @@ impl From<TargetInput> for channel::Target {
     }
 }
 
-/// Somebody hears of an action on a target.
+/// A subscription of a user or a group to an action on a target.
 pub struct TopicSubscription {
     pub of: channel::TopicSubscription,
     pub listener: Listener,
 }
 
 impl TopicSubscription {
-    /// The id of what a listener hears.
+    /// The id of a listener's subscription.
     fn id_of(call: Call<'_>, listener: Listener, channel: ChannelId) -> ID {
         let (kind, listener) = match listener {
             Listener::User(user) => (seal::Kind::Subscription, user.0),
@@ -99,7 +99,7 @@ impl TopicSubscription {
     }
 }
 
-/// Somebody hears of an action on a target.
+/// A subscription of a user or a group to an action on a target.
 #[Object]
 impl TopicSubscription {
     /// Opaque.
@@ -107,28 +107,28 @@ impl TopicSubscription {
         Self::id_of(Call::of(ctx), self.listener, self.of.channel)
     }
 
-    /// What it is about.
+    /// The target.
     async fn target(&self) -> Target {
         self.of.target.clone().into()
     }
 
-    /// What happens to it.
+    /// The action.
     async fn action(&self) -> &str {
         &self.of.action
     }
 
-    /// Reminders sent before this are not heard.
+    /// Start of the subscription. Reminders sent before it are not received.
     async fn created_at(&self) -> Instant {
         self.of.created_at.into()
     }
 }
 
-/// Which actions on a target to hear of.
+/// The actions to subscribe to.
 #[derive(OneofObject)]
 pub enum TopicChoice {
-    /// These, 1 to 100.
+    /// These actions, 1 to 100.
     Actions(Vec<String>),
-    /// Those of a reason of the catalogue, by its code.
+    /// The actions of a reason of the catalogue, by its code.
     Reason(String),
 }
 
@@ -141,72 +141,72 @@ impl From<TopicChoice> for channel::Choice {
     }
 }
 
-/// Which actions on a target to hear of no longer.
+/// The actions to unsubscribe from.
 #[derive(OneofObject)]
 pub enum UnsubscribeChoice {
-    /// These, 1 to 100.
+    /// These actions, 1 to 100.
     Actions(Vec<String>),
-    /// True: all that there are subscriptions to.
+    /// True: all subscribed actions.
     Everything(bool),
 }
 
-/// Who hears.
+/// A subscriber.
 #[derive(OneofObject)]
 pub enum ListenerChoice {
-    /// A user, by the partner's own id; USER can name only themselves.
+    /// A user, by your id. USER can name only themselves.
     User(ID),
-    /// All members of the group with this code, whoever they are when something happens. SERVICE, ADMIN.
+    /// All who are members of the group with this code when a reminder is published. SERVICE, ADMIN.
     Group(String),
 }
 
-/// Who hears of what.
+/// A subscriber, a target and actions on it.
 #[derive(InputObject)]
 pub struct SubscribeTopicInput {
-    /// What it is about.
+    /// The target.
     pub target: TargetInput,
-    /// Which actions on it.
+    /// The actions.
     pub what: TopicChoice,
-    /// Who hears; the token's user where it is left out.
+    /// The subscriber. Default: the token's user.
     pub who: Option<ListenerChoice>,
 }
 
-/// Who no longer hears of what.
+/// A subscriber, a target and actions on it.
 #[derive(InputObject)]
 pub struct UnsubscribeTopicInput {
-    /// What it is about.
+    /// The target.
     pub target: TargetInput,
-    /// Which actions on it.
+    /// The actions.
     pub what: UnsubscribeChoice,
-    /// Who heard; the token's user where it is left out.
+    /// The subscriber. Default: the token's user.
     pub who: Option<ListenerChoice>,
 }
 
-/// What subscribing did.
+/// The result of subscribing.
 #[derive(SimpleObject)]
 pub struct SubscribeTopicPayload {
-    /// All that were asked for, by action, new or not.
+    /// All requested subscriptions, by action, new or not.
     pub subscriptions: Vec<TopicSubscription>,
-    /// How many did not exist before; subscribing again changes nothing.
+    /// How many of them are new. Subscribing again changes nothing.
     pub created_count: i32,
     #[graphql(flatten)]
     pub subject: Subject,
 }
 
-/// What unsubscribing did.
+/// The result of unsubscribing.
 #[derive(SimpleObject)]
 pub struct UnsubscribeTopicPayload {
-    /// How many have ended.
+    /// How many subscriptions ended.
     pub removed_count: i32,
-    /// Which, as far as there were any.
+    /// Their ids.
     pub deleted_ids: Vec<ID>,
     #[graphql(flatten)]
     pub subject: Subject,
 }
 
-/// What following, or ceasing to, did.
+/// The result of following or unfollowing.
 #[derive(SimpleObject)]
 pub struct FollowUserPayload {
-    /// Who is, or was, followed.
+    /// The user of the argument `user`.
     pub user: User,
     #[graphql(flatten)]
     pub subject: Subject,
@@ -217,13 +217,13 @@ pub struct SubscribeMutation;
 
 #[Object]
 impl SubscribeMutation {
-    /// Subscribes to actions on a target, from now on. SERVICE and ADMIN for any user or group; USER for themselves where the target's type
-    /// is `OPEN` (`saveTargetType`), and otherwise `FORBIDDEN`.
-    /// `CONFLICT` where a user would then have more than 20,000 subscriptions, follows and groups together.
+    /// Subscribes to actions on a target, from now on. SERVICE and ADMIN for any user or group; USER for themselves if
+    /// the target's type is `OPEN` (`saveTargetType`), else `FORBIDDEN`.
+    /// `CONFLICT` if a user would have more than 20,000 subscriptions, follows and groups together.
     async fn subscribe_topic(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Who hears of what.")] input: SubscribeTopicInput,
+        #[graphql(desc = "The subscriber, the target and the actions.")] input: SubscribeTopicInput,
     ) -> Result<SubscribeTopicPayload> {
         let call = Call::of(ctx);
         let target = input.target.into();
@@ -244,12 +244,12 @@ impl SubscribeMutation {
         })
     }
 
-    /// Ends subscriptions. What was published before stays in the inbox. USER for themselves; SERVICE and ADMIN for any user or
-    /// group. Nothing is removed for a user that the tenant does not know.
+    /// Ends subscriptions. Notifications published before stay in the inbox. USER for themselves; SERVICE and ADMIN for
+    /// any user or group. Does nothing for a user that the tenant does not know.
     async fn unsubscribe_topic(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Who no longer hears of what.")] input: UnsubscribeTopicInput,
+        #[graphql(desc = "The subscriber, the target and the actions.")] input: UnsubscribeTopicInput,
     ) -> Result<UnsubscribeTopicPayload> {
         let call = Call::of(ctx);
         let target: channel::Target = input.target.into();
@@ -286,13 +286,17 @@ impl SubscribeMutation {
         })
     }
 
-    /// The follower hears of what `user` does from now on: reminders with that user as their sender. SERVICE and ADMIN for any user; USER for
-    /// themselves where follows are `OPEN` (`saveFollowPolicy`), and otherwise `FORBIDDEN`. `CONFLICT` as with `subscribeTopic`.
+    /// Follows `user` from now on: the follower receives reminders with that user as their sender. SERVICE and ADMIN
+    /// for any user; USER for themselves if follows are `OPEN` (`saveFollowPolicy`), else `FORBIDDEN`. `CONFLICT` as
+    /// with `subscribeTopic`.
     async fn follow_user(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Who is followed, by the partner's own id.")] user: ID,
-        #[graphql(desc = "Who follows; the token's user, whom SERVICE and ADMIN name here.")] follower: Option<ID>,
+        #[graphql(desc = "Your id of the user to follow.")] user: ID,
+        #[graphql(
+            desc = "Your id of the follower. Default for USER: the token's user. All other roles must name one."
+        )]
+        follower: Option<ID>,
     ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
         let follower = call.subject("follower", follower.as_ref()).await?;
@@ -301,7 +305,7 @@ impl SubscribeMutation {
         let following = async {
             match channel::follow(call.app, call.tenant, call.on_behalf(), follower, &user).await {
                 Err(error) if is_known || call.known_user("user", &user).await?.is_none() => Err(error),
-                // A new user counts towards what the caller makes, and stays even if the follow fails.
+                // A new user counts towards the caller's quota of created objects, and stays even if the follow fails.
                 result => Ok(result),
             }
         };
@@ -309,13 +313,16 @@ impl SubscribeMutation {
         Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
     }
 
-    /// Ends a follow: the follower no longer gets reminders with `user` as their sender. Nothing happens where there was none, also where
-    /// the tenant does not know one of the two users; neither is made.
+    /// Ends a follow: the follower no longer receives reminders with `user` as their sender. Does nothing if there was
+    /// no follow, or if the tenant does not know one of the two users; the call does not create them.
     async fn unfollow_user(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Who was followed, by the partner's own id.")] user: ID,
-        #[graphql(desc = "Who followed; the token's user, whom SERVICE and ADMIN name here.")] follower: Option<ID>,
+        #[graphql(desc = "Your id of the followed user.")] user: ID,
+        #[graphql(
+            desc = "Your id of the follower. Default for USER: the token's user. All other roles must name one."
+        )]
+        follower: Option<ID>,
     ) -> Result<FollowUserPayload> {
         let call = Call::of(ctx);
         let follower = call.known_subject("follower", follower.as_ref()).await?;
@@ -329,7 +336,7 @@ impl SubscribeMutation {
     }
 }
 
-/// Nobody where it is a group.
+/// `None` for a group.
 fn user_of(listener: Listener) -> Option<UserId> {
     match listener {
         Listener::User(user) => Some(user),
@@ -349,7 +356,7 @@ async fn listener(ctx: &Context<'_>, call: Call<'_>, who: Option<ListenerChoice>
     Ok(listener)
 }
 
-/// The same where the tenant knows the listener; no user is made.
+/// Like `listener`, but creates no user: `None` if the tenant does not know the user.
 async fn known_listener(
     ctx: &Context<'_>,
     call: Call<'_>,
@@ -380,5 +387,5 @@ async fn found(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Res
     }
 }
 
-/// The most actions of one call.
+/// Most actions per call.
 const ACTIONS: usize = 100;

@@ -26,7 +26,7 @@ pub struct Paging {
     pub before: Option<String>,
 }
 
-/// A connection whose scan may stop before the page is full, because a filter passed over too many rows.
+/// A connection over a scan that may stop before the page is full, because a filter skipped too many rows.
 pub struct Walked<Node: OutputType, Name: EdgeNameType> {
     pub edges: Vec<Edge<String, Node, EmptyFields, Name>>,
     pub has_previous_page: bool,
@@ -81,11 +81,11 @@ impl Paging {
     pub fn slice<Place>(self, call: Call<'_>, open: impl Fn(&str) -> Option<Place>) -> Result<Slice<Place>> {
         let place = |field, cursor: Option<String>| {
             let open =
-                |cursor: String| open(&cursor).ok_or_else(|| Error::bad_input(field, "is no cursor of this list"));
+                |cursor: String| open(&cursor).ok_or_else(|| Error::bad_input(field, "is not a cursor of this list"));
             cursor.map(open).transpose()
         };
         let (after, before) = (place("after", self.after)?, place("before", self.before)?);
-        // Relay sends a default of `first` along when it goes back: where both are given, the one cursor says what is meant.
+        // Relay sends its default of `first` along when it pages backwards. If both are given, the only cursor decides.
         let from = match (self.first, self.last) {
             (Some(_), Some(_)) => match (&after, &before) {
                 (None, Some(_)) => End::Last,
@@ -140,7 +140,7 @@ where
     by_row(call, &slice, rows.into_iter().map(|(channel, row)| (channel.0, node(row))), (goes_on, None))
 }
 
-/// A page of a list by rows, whether the list continues, and after which row if that has no edge.
+/// A page of a list by rows, whether the list continues, and the row to continue after if the page has no edge there.
 pub fn by_row<Node, Name, Place>(
     call: Call<'_>,
     slice: &Slice<Place>,

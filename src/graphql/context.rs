@@ -1,4 +1,4 @@
-//! Who is calling, and what they may do.
+//! The caller of a request, and what they may do.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::model::actor::{Actor, Staff};
 use crate::model::check;
 
-/// What a resolver works with.
+/// A request as resolvers see it.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub app: &'a Arc<App>,
@@ -27,24 +27,24 @@ pub struct Call<'a> {
     pub tenant: &'a Arc<Tenant>,
 }
 
-/// How many there are, where one is named more than once.
+/// Number of different names.
 pub fn different(names: &[String]) -> usize {
     names.iter().collect::<HashSet<_>>().len()
 }
 
-/// Partners' backends and operators.
+/// Tenants' backends and operators.
 pub const STAFF: &[Role] = &[Role::Service, Role::Admin];
 /// Operators.
 pub const ADMIN: &[Role] = &[Role::Admin];
 
 impl<'a> Call<'a> {
-    /// Of the request under way.
+    /// The call of the current request.
     pub fn of(ctx: &'a Context<'_>) -> Self {
         let viewer = ctx.data_unchecked::<Viewer>();
         Self { app: ctx.data_unchecked::<Arc<App>>(), viewer, tenant: &viewer.tenant }
     }
 
-    /// The same, for callers of some roles only; `FORBIDDEN` for the others.
+    /// The same, but `FORBIDDEN` for callers without one of these roles.
     pub fn by(ctx: &'a Context<'_>, roles: &[Role]) -> Result<Self> {
         let call = Self::of(ctx);
         if roles.contains(&call.viewer.role) {
@@ -55,12 +55,13 @@ impl<'a> Call<'a> {
         Err(Error::Forbidden(message))
     }
 
-    /// Makes something that stays, and counts so much of it; `RATE_LIMITED` for users who have made enough for a day.
+    /// Runs `work`, which creates `things` permanent objects, and counts them. `RATE_LIMITED` for users beyond their
+    /// daily quota.
     pub async fn making<T>(self, ctx: &Context<'_>, things: usize, work: BoxFuture<'_, Result<T>>) -> Result<T> {
         ctx.data_unchecked::<Rates>().making(self.app, self.viewer, things, work).await
     }
 
-    /// On whose behalf the call is: keys and what is made belong to them.
+    /// The party that the call acts for. It owns idempotency keys and created objects.
     pub fn on_behalf(&self) -> By<'a> {
         match self.viewer.role {
             Role::User => By::User(&self.viewer.sub),
@@ -68,7 +69,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Who is calling, as the audit log names them; nothing where it is a user, whose doings concern themselves.
+    /// The caller as the audit log names them; `None` for users, who act only for themselves.
     pub fn actor(&self) -> Option<Actor> {
         let staff = match self.viewer.role {
             Role::User => return None,
@@ -78,13 +79,13 @@ impl<'a> Call<'a> {
         Some(Actor { staff, origin: self.viewer.origin, name: self.viewer.sub.clone() })
     }
 
-    /// From here on the mutation of `ctx` is done to this, and is in the audit log with the first of its transactions that changes
-    /// anything. Nothing where a user calls.
+    /// Starts the audit entry of the mutation of `ctx`: the first transaction that changes something writes it. Does
+    /// nothing for users.
     pub fn audits<S: ToString>(self, ctx: &Context<'_>, kind: Subject, subjects: &[S]) -> Self {
         self.audits_many(ctx, (kind, subjects), 1)
     }
 
-    /// The same for what is about so many things or users.
+    /// The same for a mutation of several things or users.
     pub fn audits_many<S: ToString>(self, ctx: &Context<'_>, (kind, subjects): (Subject, &[S]), count: usize) -> Self {
         if let Some(act) = self.act(ctx, kind, subjects) {
             Act { count: i64::try_from(count).unwrap_or(i64::MAX), ..act }.begins();
@@ -92,7 +93,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// What is done by the field of `ctx`, to this.
+    /// The audit entry of the field of `ctx`, with these subjects.
     pub fn act<S: ToString>(&self, ctx: &Context<'_>, kind: Subject, subjects: &[S]) -> Option<Act> {
         Some(Act {
             tenant: self.tenant.id,
@@ -113,12 +114,14 @@ impl<'a> Call<'a> {
         Ok((call, user))
     }
 
-    /// The user whom a call is about: users can name only themselves, and need not; others must name one.
+    /// The user of a call, created at the first mention. Users can name only themselves, and need not; others must name
+    /// one.
     pub async fn subject(self, field: &str, named: Option<&ID>) -> Result<UserId> {
         user::mention_one(self.app, self.tenant, field, self.named(field, named)?).await
     }
 
-    /// The user of a call that creates no user. `None` if the tenant does not know them. A user's own token makes them known.
+    /// The user of a call that creates no user; `None` if the tenant does not know them. USER's own token makes them
+    /// known.
     pub async fn known_subject(self, field: &str, named: Option<&ID>) -> Result<Option<UserId>> {
         let name = self.named(field, named)?;
         match self.viewer.role {
@@ -133,7 +136,7 @@ impl<'a> Call<'a> {
         Ok(user::find(self.app, self.tenant, &[name.to_owned()]).await?.into_values().next())
     }
 
-    /// The id of the user whom a call is about.
+    /// The id of the user of a call.
     pub fn named<'b>(&self, field: &str, named: Option<&'b ID>) -> Result<&'b str>
     where
         'a: 'b,
@@ -144,7 +147,7 @@ impl<'a> Call<'a> {
             }
             (Role::User, _) => Ok(&self.viewer.sub),
             (_, Some(named)) => Ok(named.as_str()),
-            (_, None) => Err(Error::bad_input(field, "is required, for the token is not a user's")),
+            (_, None) => Err(Error::bad_input(field, "is required, because the token is not a user's")),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The users of a supergraph (Apollo Federation 2): those whom a gateway names together are found together, and one that cannot
-//! be is null, with an error of their own.
+//! Users of a supergraph (Apollo Federation 2). Users that a gateway requests together are read in one batch; one that
+//! fails is null, with its own error.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::model::check;
 
 type Profiles = HashMap<String, Profile>;
 
-/// What the `_entities` of a request have found, by the names of their answers.
+/// The users that the `_entities` fields of a request have found, by response key.
 ///
-/// The library asks for each user alone. Whoever comes first finds all whom their field names.
+/// The library resolves each user separately. The first resolver of a field reads all users of the field.
 #[derive(Default)]
 pub struct Entities(Mutex<HashMap<String, Arc<OnceCell<Profiles>>>>);
 
 impl Entities {
-    /// One of the users whom the field under way names.
+    /// One of the users that the current field names.
     pub async fn user(&self, ctx: &Context<'_>, id: &ID) -> Result<User> {
         let field = ctx.field();
         let name = field.alias().unwrap_or(field.name()).to_owned();
@@ -36,7 +36,7 @@ impl Entities {
     }
 }
 
-/// Says in the path of an error of `_entities` whose it is, as the library does not.
+/// Adds the index of the representation to the path of an error of `_entities`, because the library does not.
 pub fn place(error: &mut ServerError) {
     let Some(Error::BadInput { field, .. }) = error.source::<Error>() else { return };
     let place = field.strip_prefix("representations[").and_then(|rest| rest.split(']').next()?.parse().ok());
@@ -45,7 +45,7 @@ pub fn place(error: &mut ServerError) {
     }
 }
 
-/// The ids in the representations of users; whatever else there is, the library refuses.
+/// The ids in the representations of users. The library refuses other representations.
 fn named(ctx: &Context<'_>) -> Result<Vec<Option<ID>>> {
     let representations = ctx.field().arguments()?.into_iter().next().map(|(_, value)| value);
     let representations =

@@ -1,4 +1,4 @@
-//! The one place where errors become what clients see.
+//! Translates errors to what clients see. No other place does.
 
 use async_graphql::resolver_utils::EnumType;
 use async_graphql::{Enum, ErrorExtensionValues, Object, Pos, Response, ServerError};
@@ -6,12 +6,13 @@ use async_graphql::{Enum, ErrorExtensionValues, Object, Pos, Response, ServerErr
 use crate::error::Error;
 use crate::text::{characters, cut};
 
-/// Characters of a message that are answered: it may repeat what it was sent, which may be a megabyte.
+/// Most characters of an error message: it may repeat its input, which may be a megabyte.
 const MESSAGE: usize = 400;
 
-/// Gives an error its `extensions.code` and `field`; what nobody outside can help is logged here, and hidden.
+/// Sets `extensions.code` and `field`. An internal error is logged here and hidden from the client.
 ///
-/// What is not ours is the library's: its validation's, or, once a document is executed, about an input that it cannot read.
+/// Errors without our `Error` as their source come from the library and get the code `library`: from validation or,
+/// during execution, from reading an input.
 pub fn translate(error: &mut ServerError, library: &'static str) {
     if error.message.len() > MESSAGE {
         error.message = cut(&error.message, MESSAGE + 1, "…", characters);
@@ -28,7 +29,7 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
     };
     let code = code(cause);
     if let Error::Internal(_) = cause {
-        // No path: clients choose the names of which it is made.
+        // Without the path: it consists of names that clients choose.
         tracing::error!(cause = cause.told(), "a request failed");
     }
     let retry_after = if let Error::RateLimited { retry_after, .. } = cause { Some(*retry_after) } else { None };
@@ -38,7 +39,7 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
     }
 }
 
-/// The answer to a request that failed as a whole.
+/// The response to a request that failed as a whole.
 pub fn failed(error: Error) -> Response {
     let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
     error.locations.clear();
@@ -46,7 +47,7 @@ pub fn failed(error: Error) -> Response {
     Response::from_errors(vec![error])
 }
 
-/// What a client reacts to.
+/// The code of an error, for clients to react to.
 pub fn code(error: &Error) -> &'static str {
     match error {
         Error::Unauthenticated(_) => "UNAUTHENTICATED",
@@ -73,37 +74,37 @@ pub struct ErrorQuery;
 
 #[Object]
 impl ErrorQuery {
-    /// Every code that an answer's `extensions.code` may be. Any role.
+    /// All values that `extensions.code` of an error may have. Any role.
     async fn error_codes(&self) -> Vec<ErrorCode> {
         <ErrorCode as EnumType>::items().iter().map(|item| item.value).collect()
     }
 }
 
-/// What an answer's `extensions.code` may be: what a client reacts to.
+/// Values of an error's `extensions.code`, for clients to react to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum ErrorCode {
-    /// The input is to blame, and `extensions.field` says which; nothing was changed.
+    /// The input is wrong; `extensions.field` names the field. Nothing was changed.
     BadUserInput,
-    /// It contradicts what is already there; nothing was changed.
+    /// The call contradicts the current state. Nothing was changed.
     Conflict,
     /// The caller's role may not do this.
     Forbidden,
-    /// The document is not GraphQL; nothing was executed.
+    /// The document is not GraphQL. Nothing was executed.
     GraphqlParseFailed,
-    /// The document does not fit the schema, or asks for too much at once; nothing was executed.
+    /// The document does not fit the schema, or requests too much at once. Nothing was executed.
     GraphqlValidationFailed,
-    /// What no caller can help; operators find it in the log under the `x-request-id` of the answer.
+    /// The server failed, and no caller can avoid it. Operators find it in the log by the response's `x-request-id`.
     Internal,
-    /// Does not exist, or belongs to somebody else.
+    /// The object does not exist, or belongs to another user.
     NotFound,
-    /// No document is known by this hash: send it along once.
+    /// The server knows no document with this hash. Send the document along once.
     PersistedQueryNotFound,
-    /// This server takes no documents by hash: send the document itself.
+    /// This server does not accept documents by hash. Send the document itself.
     PersistedQueryNotSupported,
-    /// More than the caller's share: `extensions.retryAfter` says in how many seconds to come back.
+    /// The caller's rate is used up. `extensions.retryAfter` is the time to wait in seconds.
     RateLimited,
-    /// Nobody that we know is calling: a token is missing, or is no longer valid.
+    /// The token is missing, unknown or no longer valid.
     Unauthenticated,
-    /// Overloaded, or the database is away: the same call may succeed in a moment.
+    /// The server is overloaded, or its database is unavailable. The same call may succeed in a moment.
     Unavailable,
 }

@@ -1,9 +1,9 @@
-//! The API for whatever executes schemas of async-graphql, such as `async_graphql_axum` in another application.
+//! Lets hosts that execute schemas of async-graphql, such as `async_graphql_axum` in another application, use the API.
 //!
-//! A host says who is calling by a [`Viewer`] in the data of the request, or of the session that it belongs to. What stands
-//! before the schema is the host's business, and bounded by nothing here but the rate: tokens, methods and content types (a
-//! mutation by GET, or in a form of another site, is to be refused where cookies say who is calling), bytes of bodies,
-//! connections, and how many sessions a user may have, and operations in each.
+//! A host names the caller by a [`Viewer`] in the data of the request, or of its session. This module limits only the
+//! caller's rate. The host is responsible for everything in front of the schema: tokens, methods and content types (if
+//! cookies identify the caller, it must refuse a mutation by GET or in a form of another site), sizes of bodies,
+//! connections, sessions per user, and operations per session.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -29,11 +29,13 @@ impl Executor for Schema {
         }
     }
 
-    /// Requests come one by one: those of a batch would run all at once, and their answers be held together.
+    /// Refuses batches: their requests would all run at once, and all their responses would be in memory together.
     async fn execute_batch(&self, batch: BatchRequest) -> BatchResponse {
         match batch {
             BatchRequest::Single(request) => self.execute(request).await.into(),
-            BatchRequest::Batch(_) => failed(Error::bad_input("", "requests are not sent in batches")).into(),
+            BatchRequest::Batch(_) => {
+                failed(Error::bad_input("", "batched requests are not supported: send one request at a time")).into()
+            }
         }
     }
 
@@ -54,7 +56,7 @@ impl Executor for Schema {
 impl Schema {
     async fn let_in(&self, viewer: Option<&Viewer>, mut request: Request) -> Result<Admitted, Response> {
         if viewer.is_none() && !self.app.config.wire.public_schema {
-            return Err(failed(Error::Unauthenticated("nobody is signed in".into())));
+            return Err(failed(Error::Unauthenticated("send a token: Authorization: Bearer …".into())));
         }
         match viewer {
             Some(viewer) => self.knock(viewer).await?,
@@ -66,7 +68,7 @@ impl Schema {
 }
 
 impl Answer {
-    /// As the library has it.
+    /// The response in the library's form.
     fn into_response(self) -> Response {
         match self {
             Self::Executed(response, budget) => within(&budget, *response),
@@ -78,13 +80,13 @@ impl Answer {
     }
 }
 
-/// An answer without errors.
+/// A response without errors.
 #[derive(Deserialize)]
 struct Event {
     data: Value,
 }
 
-/// The response, or what is said instead where its JSON has more bytes than there is room for.
+/// The response, or an error if its JSON exceeds the limit.
 fn within(budget: &Budget, response: Response) -> Response {
     match budget.json(&response) {
         Ok(_) => response,

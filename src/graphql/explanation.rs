@@ -129,7 +129,7 @@ impl ExplanationQuery {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `SentNotification`.")] notification: ID,
-        #[graphql(desc = "The partner's own id of the user.")] user: ID,
+        #[graphql(desc = "Your id of the user.")] user: ID,
     ) -> Result<InboxExplanation> {
         let call = Call::by(ctx, STAFF)?;
         let unknown = || Error::not_found_at("notification", "notification", notification.as_str());

@@ -1,4 +1,4 @@
-//! A request on its way from the guard to its answer: what is counted and traced of it.
+//! Metrics and traces of a request, from the guard to its response.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::auth::Role;
 use crate::graphql::Viewer;
 use crate::telemetry::metrics::Caller;
 
-/// What a request that may be executed is called where requests are counted. No client can make such a name up.
+/// The name of an admitted request in metrics. Clients cannot invent such names.
 #[derive(Clone, Debug)]
 pub struct Operation {
     pub kind: OperationType,
-    /// The field of the first level, `many` where there are several.
+    /// The field of the first level, or `many`.
     pub name: String,
 }
 
 impl Operation {
-    /// Of an operation that is valid and has its fragments written out.
+    /// For a valid operation with expanded fragments.
     pub fn of(operation: &OperationDefinition) -> Self {
         let name = match operation.selection_set.node.items.as_slice() {
             [only] => match &only.node {
@@ -36,7 +36,7 @@ impl Operation {
         Self { kind: operation.ty, name }
     }
 
-    /// As metrics and logs call what it does.
+    /// The type of the operation in metrics and logs.
     pub fn kind(&self) -> &'static str {
         match self.kind {
             OperationType::Query => "query",
@@ -45,7 +45,7 @@ impl Operation {
         }
     }
 
-    /// A span of a trace for it, whose `code` is recorded when it ends.
+    /// A trace span for the request. Its `code` is recorded at the end.
     pub fn span(&self) -> Span {
         let (kind, name) = (self.kind(), &self.name);
         tracing::debug_span!(
@@ -55,7 +55,7 @@ impl Operation {
     }
 }
 
-/// A request that is counted when this is dropped. A query or mutation is one of those under way until then.
+/// Counts a request when dropped. A query or mutation is in progress until then.
 #[derive(Debug)]
 pub struct Flight {
     app: Arc<App>,
@@ -67,7 +67,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Begun with a place among the requests under way, which a subscription gives up again.
+    /// Starts with a permit for a request in progress. A subscription releases it at once.
     pub fn new(
         app: &Arc<App>,
         viewer: Option<&Viewer>,
@@ -83,19 +83,19 @@ impl Flight {
         Self { app: app.clone(), tenant, operation, began_at, code, _permit: passes.then_some(permit) }
     }
 
-    /// One of its answers, of which the last says what came of it.
+    /// Records one of its responses. The last one decides about the result.
     pub fn answered(&mut self, response: &Response) {
         self.ended(code(response));
     }
 
-    /// One of its answers, without an error.
+    /// Records a response without an error.
     pub fn went_well(&mut self) {
         if self.code != "OK" {
             self.ended("OK");
         }
     }
 
-    /// It is not executed after all, for what this code says.
+    /// Records the code of its result.
     pub fn ended(&mut self, code: impl Into<Cow<'static, str>>) {
         self.code = code.into();
         Span::current().record("code", &*self.code);
@@ -109,7 +109,7 @@ impl Drop for Flight {
         if is_short {
             app.metrics.in_flight.dec();
         } else if code == "CANCELLED" {
-            // A subscription ends when its client goes away: that is no failure.
+            // A subscription ends when its client leaves, which is no failure.
             *code = "OK".into();
         }
         app.metrics.answered(&operation.name, operation.kind(), code, is_short.then(|| began_at.elapsed()));
@@ -133,7 +133,7 @@ pub fn refused(app: &App, viewer: Option<&Viewer>, response: &Response) {
     }
 }
 
-/// Counts for its tenant what failed without being the caller's fault.
+/// Counts failures for the tenant that are not the caller's fault.
 fn count(app: &App, tenant: Option<TenantId>, code: &str) {
     if let Some(tenant) = tenant
         && ["INTERNAL", "UNAVAILABLE"].contains(&code)

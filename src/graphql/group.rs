@@ -26,7 +26,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Groups that were asked for together, whose members are counted in one statement.
+    /// Groups of a request. Their members are counted in one statement.
     pub fn list(groups: Vec<channel::Group>) -> Vec<Self> {
         let counts = AtOnce::of(groups.iter().map(|of| of.channel).collect());
         groups.into_iter().map(|of| Self { of, counts: counts.clone() }).collect()
@@ -64,16 +64,17 @@ impl Group {
         Ok(int(count.copied().unwrap_or_default()))
     }
 
-    /// Current members, in the order in which the tenant first knew them; 20 without `first` and `last`. SERVICE,
-    /// ADMIN.
+    /// Current members, in the order of their first mention; 20 without `first` and `last`. SERVICE, ADMIN.
     async fn members(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "So many from the beginning, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only what stands after this cursor.")] after: Option<String>,
-        #[graphql(desc = "So many from the end, 200 at the most; not with `first`, unless `before` alone is given.")]
+        #[graphql(desc = "Page size from the beginning, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only entries after this cursor.")] after: Option<String>,
+        #[graphql(
+            desc = "Page size from the end, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
+        )]
         last: Option<i32>,
-        #[graphql(desc = "Only what stands before this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only entries before this cursor.")] before: Option<String>,
     ) -> Result<Walked<User, GroupMembers>> {
         let call = Call::by(ctx, STAFF)?;
         let open = |cursor: &str| call.tenant.seal.open(seal::Kind::Row, cursor).map(|(_, user)| UserId(user));
@@ -106,21 +107,21 @@ impl GroupMutation {
     async fn save_user_group(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "1 to 128 characters; the group with this code is changed, or made.")] code: String,
-        #[graphql(desc = "For people; 1 to 256 characters. None where it is left out.")] title: Option<String>,
+        #[graphql(desc = "Code of the group to create or change, 1 to 128 characters.")] code: String,
+        #[graphql(desc = "Name for people, 1 to 256 characters. Default: no title.")] title: Option<String>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         call.audits(ctx, audit_entry::Subject::Group, &[&code]);
         Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
     }
 
-    /// Adds members, who receive what is sent to the group from now on. If the call fails, some may have been added;
-    /// repeat it to add the rest. SERVICE, ADMIN.
+    /// Adds members. They receive notifications sent to the group from now on. If the call fails, some may have been
+    /// added; repeat it to add the rest. SERVICE, ADMIN.
     async fn add_user_group_members(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which group.")] code: String,
-        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
+        #[graphql(desc = "Code of the group.")] code: String,
+        #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Vec<ID>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         let users = strings(users);
@@ -128,12 +129,12 @@ impl GroupMutation {
         Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &users).await?))
     }
 
-    /// Removes members. They keep what was sent before. SERVICE, ADMIN.
+    /// Removes members. They keep earlier notifications. SERVICE, ADMIN.
     async fn remove_user_group_members(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which group.")] code: String,
-        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Vec<ID>,
+        #[graphql(desc = "Code of the group.")] code: String,
+        #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Vec<ID>,
     ) -> Result<Group> {
         let call = Call::by(ctx, STAFF)?;
         let users = strings(users);
@@ -141,11 +142,11 @@ impl GroupMutation {
         Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &users).await?))
     }
 
-    /// Deletes a group with its memberships and subscriptions. Its members keep what was sent before. SERVICE, ADMIN.
+    /// Deletes a group with its memberships and subscriptions. Its members keep earlier notifications. SERVICE, ADMIN.
     async fn delete_user_group(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which group.")] code: String,
+        #[graphql(desc = "Code of the group.")] code: String,
     ) -> Result<DeletePayload> {
         let call = Call::by(ctx, STAFF)?;
         call.audits(ctx, audit_entry::Subject::Group, &[&code]);

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::model::hours::{self, Quiet, TimeOfDay};
 use crate::model::zone::Zone;
 
-/// Hours of each day in which nothing is delivered outside of the inbox.
+/// Daily hours without delivery outside of the inbox.
 #[derive(InputObject)]
 pub struct QuietHoursInput {
     /// Start, from `00:00` to `23:59`.
@@ -27,7 +27,7 @@ impl QuietHoursInput {
     }
 }
 
-/// Hours of each day in which nothing is delivered outside of the inbox.
+/// Daily hours without delivery outside of the inbox.
 #[derive(SimpleObject)]
 pub struct QuietHours {
     /// Start, such as `22:00`.
@@ -69,7 +69,7 @@ pub enum Weekday {
     Sun,
 }
 
-/// The time of a user's digest, one letter with all unread items.
+/// The time of a user's digest: one email with all unread items.
 #[derive(InputObject)]
 pub struct DigestTimeInput {
     /// A time of day, from `00:00` to `23:59`.
@@ -84,7 +84,7 @@ impl DigestTimeInput {
     }
 }
 
-/// The time of a user's digest, one letter with all unread items.
+/// The time of a user's digest: one email with all unread items.
 #[derive(SimpleObject)]
 pub struct DigestTime {
     /// A time of day, such as `08:00`.
@@ -176,10 +176,11 @@ impl HoursMutation {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "What to change.")] input: DeliveryHoursInput,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> async_graphql::Result<DeliveryHoursPayload> {
         let call = Call::of(ctx);
-        // First, so that bad input makes no user.
+        // First, so that bad input creates no user.
         let change = input.change(call.named("user", user.as_ref())?).map_err(|error| error.within("input"))?;
         let row = call.subject("user", user.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[row]);

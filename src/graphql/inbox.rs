@@ -22,23 +22,23 @@ use crate::model::slice::{self, Slice};
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 
-/// What a notification is.
+/// Kind of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "notification::Kind")]
 pub enum NotificationKind {
-    /// Sent by an operator to an audience.
+    /// Sent to an audience: everyone, groups or named users.
     Announcement,
-    /// Raised by something that happened to a target; reaches its subscribers.
+    /// Sent about an action on a target, to its subscribers.
     Reminder,
-    /// Addressed to one user.
+    /// Sent to one user.
     Message,
 }
 
-/// A user's copy of a notification, with their state of it.
+/// A notification in a user's inbox, with the user's state of it.
 #[derive(Clone)]
 pub struct InboxItem(pub Item);
 
-/// A user's copy of a notification, with their state of it.
+/// A notification in a user's inbox, with the user's state of it.
 #[Object]
 impl InboxItem {
     /// Opaque.
@@ -46,22 +46,22 @@ impl InboxItem {
         ID(Call::of(ctx).tenant.seal.close(Kind::Item, self.0.user.0, self.0.seq.0))
     }
 
-    /// What it is.
+    /// Its kind.
     async fn kind(&self) -> NotificationKind {
         self.0.content.kind.into()
     }
 
-    /// Its category.
+    /// Its message type.
     async fn r#type(&self) -> Plain<MessageType> {
         Plain(MessageType(self.0.content.message_type.clone()))
     }
 
-    /// Rendered by the type's template where it has one; else as the sender wrote it.
+    /// Rendered by the type's template, or as sent if the type has none.
     async fn title(&self) -> String {
         self.0.content.title()
     }
 
-    /// Rendered by the type's template where it has one; else as the sender wrote it.
+    /// Rendered by the type's template, or as sent if the type has none.
     async fn body(&self) -> Option<String> {
         self.0.content.body()
     }
@@ -71,22 +71,22 @@ impl InboxItem {
         self.0.content.link()
     }
 
-    /// What the sender attached, untouched.
+    /// The sender's `data`, unchanged.
     async fn data(&self) -> Option<Json> {
         self.0.content.data.clone().map(Json)
     }
 
-    /// Who sent it, or did what it is about.
+    /// The user who sent it or, for a reminder, who did the action.
     async fn sender(&self) -> Option<Plain<User>> {
         self.0.content.sender.clone().map(User::known).map(Plain)
     }
 
-    /// What a reminder is about.
+    /// The target of a reminder.
     async fn target(&self) -> Option<Target> {
         self.0.content.target.clone().map(Into::into)
     }
 
-    /// What happened to the target.
+    /// The action on the target.
     async fn action(&self) -> Option<&str> {
         self.0.content.action.as_deref()
     }
@@ -101,7 +101,7 @@ impl InboxItem {
         self.0.content.updated_at.map(Into::into)
     }
 
-    /// From this instant on it is in no list and no count.
+    /// From then on it is in no list and no count.
     async fn expires_at(&self) -> Option<Instant> {
         self.0.expires_at.map(Into::into)
     }
@@ -111,12 +111,12 @@ impl InboxItem {
         self.0.is_read()
     }
 
-    /// When they did.
+    /// When the user read it.
     async fn read_at(&self) -> Option<Instant> {
         self.0.read_at.map(Into::into)
     }
 
-    /// Whether it is out of the inbox proper.
+    /// Whether it is archived.
     async fn is_archived(&self) -> bool {
         self.0.state.is_archived()
     }
@@ -126,7 +126,7 @@ impl InboxItem {
         self.0.archived_at.map(Into::into)
     }
 
-    /// Shared by every recipient of the same notification.
+    /// The `id` of its `SentNotification`, the same for all recipients.
     async fn notification_id(&self, ctx: &Context<'_>) -> ID {
         ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.0.content.notification))
     }
@@ -135,21 +135,21 @@ impl InboxItem {
 /// Which part of an inbox to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Enum)]
 pub enum InboxState {
-    /// The inbox proper: what is not archived.
+    /// Items that are not archived.
     #[default]
     Inbox,
-    /// What is archived.
+    /// Archived items.
     Archived,
     /// Both.
     All,
 }
 
-/// What to list; conditions left out do not count.
+/// Filter of an inbox. Items must match all given conditions.
 #[derive(InputObject)]
 pub struct InboxFilter {
     /// Codes of message types.
     pub types: Option<Vec<String>>,
-    /// Of one of these kinds.
+    /// Kinds of notifications.
     pub kinds: Option<Vec<NotificationKind>>,
     /// True: only read, false: only unread, null: both.
     pub read: Option<bool>,
@@ -158,9 +158,9 @@ pub struct InboxFilter {
     pub state: Option<InboxState>,
     /// About this target.
     pub target: Option<TargetInput>,
-    /// What happened to the target.
+    /// The action on the target.
     pub action: Option<String>,
-    /// The partner's id of a user.
+    /// Your id of the sender.
     pub sender: Option<ID>,
     /// Published at or after this instant.
     pub since: Option<Instant>,
@@ -208,12 +208,12 @@ pub async fn inbox_page(
     let ends = (page.items.first().map(|item| item.seq), page.items.last().map(|item| item.seq));
     let has_more = page.goes_on_at.is_some();
     let (mut has_previous, mut has_next) = (end == End::Oldest && has_more, end == End::Newest && has_more);
-    // An empty page after a cursor has at least the item at that cursor before it, if that is still there.
+    // An empty page after a cursor is preceded at least by the item at that cursor, if it still exists.
     if end == End::Newest
         && asked("hasPreviousPage")
         && let Some(newer_than) = ends.0.or(older_than.map(|seq| Seq(seq.0 - 1)))
     {
-        // As of the same place in the log: what came since is in front of no page of it.
+        // Bounded by the page's position in the log: items that came since are not in front of the page.
         let part = (Some(Seq(page.upto.0 + 1)), Some(newer_than));
         has_previous = goes_on(ctx, user, &filter, part).await?;
     }
@@ -224,7 +224,7 @@ pub async fn inbox_page(
         has_next = goes_on(ctx, user, &filter, (Some(older_than), None)).await?;
     }
     let cursor = |seq: Seq| call.tenant.seal.close(Kind::Cursor, user.0, seq.0);
-    // A page for nothing goes on where it began, which no cursor says.
+    // A page of size 0 continues where it began, but there is no cursor for that position.
     let goes_on = page.goes_on_at.filter(|_| many > 0).map(cursor);
     Ok(Walked {
         has_previous_page: has_previous,
@@ -234,7 +234,7 @@ pub async fn inbox_page(
     })
 }
 
-/// Whether the list has anything older than the first of these places, and newer than the second.
+/// Whether the list has items older than the first position and newer than the second.
 async fn goes_on(
     ctx: &Context<'_>,
     user: UserId,
@@ -248,7 +248,7 @@ async fn goes_on(
     Ok(page.goes_on_at.is_some())
 }
 
-/// The place in a user's inbox at a cursor that was made for it.
+/// The position of a cursor; `None` if it is not a cursor of this user's inbox.
 pub fn seq_at(call: Call<'_>, user: UserId, cursor: &str) -> Option<Seq> {
     let (owner, seq) = call.tenant.seal.open(Kind::Cursor, cursor)?;
     (owner == user.0).then_some(Seq(seq))

@@ -8,13 +8,13 @@ use serde_json::Value as Plain;
 /// The key under which `serde_json` hides a number from deserializers that are not its own.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// A scalar that can represent any JSON value. Numbers come back with all their digits, and objects with their keys in the order in
-/// which they were sent; of two equal keys the last one counts.
+/// Any JSON value. Numbers keep all their digits, objects keep the order of their keys. If a key occurs twice, the last
+/// value counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Json(pub Plain);
 
-/// A scalar that can represent any JSON value. Numbers come back with all their digits, and objects with their keys in the order in
-/// which they were sent; of two equal keys the last one counts.
+/// Any JSON value. Numbers keep all their digits, objects keep the order of their keys. If a key occurs twice, the last
+/// value counts.
 #[Scalar(name = "JSON")]
 impl ScalarType for Json {
     fn parse(value: Value) -> InputValueResult<Self> {
@@ -56,7 +56,7 @@ fn plain(value: Value) -> Plain {
     }
 }
 
-/// Puts the numbers back into a request that its host has deserialized by the library, which takes each for an object.
+/// Restores the numbers of a request that a host deserialized with the library, which turns each into an object.
 pub fn restore_numbers(request: &mut Request) {
     let values = request.variables.values_mut();
     values.chain(request.extensions.values_mut()).for_each(restore);

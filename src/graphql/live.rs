@@ -1,4 +1,4 @@
-//! Subscriptions begin here; `event` has the objects that they send, under the same names.
+//! Starts subscriptions. The objects that they send are in `event`, under the same names.
 
 use async_graphql::connection::{Edge, EmptyFields};
 use async_graphql::{Context, InputType, Result, Subscription};
@@ -24,21 +24,21 @@ pub struct InboxSubscription;
 #[Subscription]
 impl InboxSubscription {
     /// Every new item of the viewer in order, of these types or of all. With `after`, everything newer than that
-    /// cursor first (`overview.cursor`, or an item's): nothing is missed or repeated, even if the
-    /// connection or the server failed. A cursor from before the retention window, or of another inbox, is `BAD_USER_INPUT`.
+    /// cursor comes first (`overview.cursor`, or an item's): nothing is missed or repeated, even if the connection or
+    /// the server failed. A cursor from before the retention window, or of another inbox, is `BAD_USER_INPUT`.
     /// A session that falls 256 items behind ends with `UNAVAILABLE`; resume from its last cursor. USER.
     async fn item_received(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "A cursor after which to begin; what comes from now on where it is left out.")] after: Option<
+        #[graphql(desc = "Start after this cursor. Default: only items that arrive from now on.")] after: Option<
             String,
         >,
-        #[graphql(desc = "Codes of message types: only of these.")] types: Option<Vec<String>>,
+        #[graphql(desc = "Codes of message types. Default: all types.")] types: Option<Vec<String>>,
     ) -> Result<Empty<Result<ItemEdge>>> {
         let (call, user) = Call::user(ctx).await?;
         let place = |cursor: String| {
             let place = seq_at(call, user, &cursor);
-            let message = "is no cursor of this inbox: start from the cursor of a fresh overview";
+            let message = "is not a cursor of this inbox: get a new one from `overview.cursor`";
             place.ok_or_else(|| Error::bad_input("after", message))
         };
         let after = after.map(place).transpose()?;
@@ -59,8 +59,8 @@ impl InboxSubscription {
         Ok(empty())
     }
 
-    /// The viewer's views whose unread count changed: after activities of other users, after the viewer's own visits
-    /// and activities on any device, and on joining and leaving (all fields null, nothing unread). With `keys` (200 at
+    /// Changed unread counts of the viewer's views: after activities of other users, after the viewer's own visits and
+    /// activities on any device, and on joining and leaving (all fields null, nothing unread). With `keys` (200 at
     /// most) only these views, including views that the viewer joins later; without, all views of the viewer. A visit
     /// with nothing unread sends nothing. The subscription sends no initial state: read `views` after it has begun, or
     /// begin with `overviewChanged`. At most ten values a second per view; a slow client gets the newest state of each
@@ -68,7 +68,9 @@ impl InboxSubscription {
     async fn view_changed(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Only these; at most 200.")] keys: Option<Vec<ViewKeyInput>>,
+        #[graphql(desc = "Only these views, at most 200. Default: all views of the viewer.")] keys: Option<
+            Vec<ViewKeyInput>,
+        >,
     ) -> Result<Empty<Result<View>>> {
         let (call, user) = Call::user(ctx).await?;
         let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
@@ -78,7 +80,7 @@ impl InboxSubscription {
     }
 }
 
-/// The overview that is selected in the subscription's viewer.
+/// The overview that is selected under the subscription's viewer.
 fn told(ctx: &Context<'_>, call: Call<'_>) -> Result<Wish> {
     let mut asked: Option<(Option<Vec<String>>, Option<i32>)> = None;
     for field in ctx.field().selection_set() {
@@ -86,7 +88,7 @@ fn told(ctx: &Context<'_>, call: Call<'_>) -> Result<Wish> {
             "id" | "__typename" => continue,
             "overview" => {}
             other => {
-                let message = format!("tells of `id` and `overview` alone: read `{other}` by a query");
+                let message = format!("returns only `id` and `overview`: read `{other}` with a query");
                 return Err(Error::bad_input("overviewChanged", message).into());
             }
         }
@@ -103,7 +105,7 @@ fn told(ctx: &Context<'_>, call: Call<'_>) -> Result<Wish> {
         if asked.as_ref().is_some_and(|before| *before != (types.clone(), cap)) {
             return Err(Error::bad_input(
                 "overviewChanged",
-                "tells of one overview: give the same arguments each time",
+                "returns one overview: give `overview` the same arguments each time",
             )
             .into());
         }

@@ -1,4 +1,4 @@
-//! Marks: what users do with their items, and partners' backends for them.
+//! Marks: state changes of items, by users or by tenants' backends for them.
 
 use entity::audit_entry;
 use std::collections::HashSet;
@@ -22,30 +22,30 @@ use crate::error::Error;
 use crate::model::check;
 use crate::model::seal::Kind;
 
-/// The most ids of one call.
+/// Most ids per call.
 const IDS: usize = 1000;
 
-/// Which items of an inbox: either some, or all that match.
+/// Items of an inbox: by ids, or all that match.
 #[derive(OneofObject)]
 pub enum InboxItemSelector {
-    /// At most 1,000. An item that was deleted or has expired is passed over.
+    /// At most 1,000 ids. Deleted and expired items are skipped.
     Ids(Vec<ID>),
-    /// Every item that matches; an empty match is the whole inbox.
+    /// Every item that matches. An empty match selects the whole inbox.
     Matching(InboxItemMatch),
 }
 
-/// Which items a bulk mark is about; conditions left out do not count.
+/// Items of a bulk mark. They must match all given conditions.
 #[derive(InputObject)]
 pub struct InboxItemMatch {
     /// Codes of message types.
     pub types: Option<Vec<String>>,
     /// About this target.
     pub target: Option<TargetInput>,
-    /// Up to and including the item at this cursor: what arrives during the click stays as it is.
+    /// Up to and including the item at this cursor, so that items that arrive during the click stay as they are.
     pub up_to: Option<String>,
 }
 
-/// What a mark did.
+/// The result of a mark.
 pub struct InboxItemsPayload {
     marked: Marked,
     user: UserId,
@@ -53,7 +53,7 @@ pub struct InboxItemsPayload {
     deleted_ids: Vec<ID>,
 }
 
-/// What a mark did.
+/// The result of a mark.
 #[Object]
 impl InboxItemsPayload {
     /// How many items changed.
@@ -61,15 +61,14 @@ impl InboxItemsPayload {
         int(self.marked.changed_count)
     }
 
-    /// Where items were chosen by ids: all of them that there still are, changed or not, as they are now. Empty where they were
-    /// matched.
+    /// With `ids`: all of these items that still exist, changed or not, after the call. Empty with `matching`.
     async fn items(&self, ctx: &Context<'_>) -> Result<Vec<Plain<InboxItem>>> {
         let call = Call::of(ctx);
         let items = Box::pin(item::find(call.app, call.tenant, self.user, &self.items)).await?;
         Ok(items.into_iter().map(InboxItem).map(Plain).collect())
     }
 
-    /// Where items were deleted by ids: these ids, of which nothing is left.
+    /// The given ids, if items were deleted by ids; else empty.
     async fn deleted_ids(&self) -> &[ID] {
         &self.deleted_ids
     }
@@ -86,7 +85,8 @@ impl InboxItemsPayload {
     }
 }
 
-/// Whose inbox is marked: that of the token's user, or of whom a service names; `NOT_FOUND` where the tenant has never heard of them.
+/// The user of the inbox: the token's user, or the one named by a service. `NOT_FOUND` if the tenant does not know the
+/// user.
 async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a>, UserId)> {
     let call = Call::by(ctx, &[Role::User, Role::Service])?;
     let name = call.named("user", user)?;
@@ -99,7 +99,7 @@ async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a
     Ok((call, user))
 }
 
-/// Whether it is to be told how many items changed.
+/// Whether the query selects `changedCount`.
 fn is_counted(ctx: &Context<'_>) -> bool {
     ctx.look_ahead().field("changedCount").exists()
 }
@@ -131,7 +131,7 @@ async fn apply(
         InboxItemSelector::Matching(of) => {
             let up_to = of.up_to.map(|cursor| {
                 let seq = seq_at(call, user, &cursor);
-                seq.ok_or_else(|| Error::bad_input("select.matching.upTo", "is no cursor of this inbox"))
+                seq.ok_or_else(|| Error::bad_input("select.matching.upTo", "is not a cursor of this inbox"))
             });
             let target = of.target.map(Into::into);
             Selection::Matching(Match {
@@ -157,7 +157,8 @@ impl MarkMutation {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which items.")] select: InboxItemSelector,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         apply(ctx, select, user, Change::Read).await
     }
@@ -168,52 +169,58 @@ impl MarkMutation {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which items.")] select: InboxItemSelector,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         apply(ctx, select, user, Change::Unread).await
     }
 
-    /// Takes items out of the inbox proper and of its counts; whether they are read stays.
+    /// Archives items, which leave the inbox and its counts. They stay read or unread as they are.
     /// USER on their own inbox, SERVICE on that of `user`.
     async fn archive_items(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which items.")] select: InboxItemSelector,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         apply(ctx, select, user, Change::Archive).await
     }
 
-    /// Puts archived items back, read or unread as they were.
+    /// Puts archived items back into the inbox, read or unread as they were.
     /// USER on their own inbox, SERVICE on that of `user`.
     async fn unarchive_items(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which items.")] select: InboxItemSelector,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         apply(ctx, select, user, Change::Unarchive).await
     }
 
-    /// Deletes items for good; a match is about the inbox proper, the archive is emptied by ids.
+    /// Deletes items for good. `matching` leaves out archived items; delete those by `ids`.
     /// USER on their own inbox, SERVICE on that of `user`.
     async fn delete_items(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which items.")] select: InboxItemSelector,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         apply(ctx, select, user, Change::Delete).await
     }
 
-    /// The inbox (or one type of it) was looked at: AUTO types are read and, if it was the whole inbox, nothing is unseen
-    /// any more. USER on their own inbox, SERVICE on that of `user`.
+    /// The user looked at the inbox, or at one type: items of AUTO types become read and, for the whole inbox, nothing
+    /// is unseen any more. USER on their own inbox, SERVICE on that of `user`.
     async fn mark_seen(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The code of the message type that was looked at; the whole inbox where it is left out.")]
-        r#type: Option<String>,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Code of the message type that the user looked at. Default: the whole inbox.")] r#type: Option<
+            String,
+        >,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
         let (call, user) = subject(ctx, user.as_ref()).await?;
         let marked = mark::see(call.app, call.tenant, user, r#type.as_deref(), is_counted(ctx)).await?;

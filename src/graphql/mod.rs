@@ -1,14 +1,17 @@
 //! The API: translates GraphQL into operations of the domain and back, one file per noun.
 //!
-//! `Schema` is an `async_graphql::Executor` (`executor`), so `async_graphql_axum` and others can mount it in another application whose
-//! sessions decide the caller (`Viewer`). The document guard, rates, response budgets and metrics come with it; `examples/embed` shows it.
+//! `Schema` is an `async_graphql::Executor` (`executor`), so `async_graphql_axum` and others can mount it in another
+//! application. The sessions of that application decide the caller (`Viewer`). The document guard, rates, response
+//! budgets and metrics come with it; `examples/embed` shows it.
 //!
-//! This server's own routes do not use `async_graphql_axum`: they read a body only after the token and only up to the caller's limit, answer
-//! 415 and 406, give one status per error with `Retry-After` and `WWW-Authenticate`, refuse duplicate ids on sockets, and bound messages and
-//! operations. `tests/clients/http.mjs` holds them to the specification of GraphQL over HTTP.
+//! This server's own routes do not use `async_graphql_axum`: they read a body only after the token and only up to the
+//! caller's limit, respond with 415 and 406, give one status per error with `Retry-After` and `WWW-Authenticate`,
+//! refuse duplicate ids on sockets, and bound messages and operations. `tests/clients/http.mjs` checks them against
+//! the specification of GraphQL over HTTP.
 //!
-//! The crate builds `serde_json` with `arbitrary_precision` and `preserve_order`, also for an application that embeds it. Serde's `flatten`,
-//! `untagged` and `tag` then find no numbers in a text: read such a type by way of a `serde_json::Value`.
+//! The crate builds `serde_json` with `arbitrary_precision` and `preserve_order`, also for an application that embeds
+//! it. Types with Serde's `flatten`, `untagged` or `tag` then cannot read numbers from JSON text: deserialize such a
+//! type from a `serde_json::Value`.
 
 mod account;
 mod admission;
@@ -86,7 +89,7 @@ pub use json::value as json_value;
 pub use poll::{Known, Poll};
 pub use viewer::{Viewer, Who};
 
-/// Everything that can be asked.
+/// All queries.
 #[derive(Default, MergedObject)]
 pub struct Query(
     account::AccountQuery,
@@ -113,7 +116,7 @@ pub struct Query(
     outbound::DeliveryQuery,
 );
 
-/// Everything that can be changed.
+/// All mutations.
 #[derive(Default, MergedObject)]
 pub struct Mutation(
     send::SendMutation,
@@ -136,13 +139,13 @@ pub struct Mutation(
     outbound::DeliveryMutation,
 );
 
-/// Everything that can be waited for.
+/// All subscriptions.
 #[derive(Default, MergedSubscription)]
 pub struct Subscription(live::InboxSubscription);
 
 type Library = AsyncGraphqlSchema<Query, Mutation, Subscription>;
 
-/// The API over a running Tidings.
+/// The API of a running server.
 #[derive(Clone)]
 pub struct Schema {
     app: Arc<App>,
@@ -157,11 +160,11 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// An answer on its way to a client.
+/// A response on its way to a client.
 pub enum Answer {
-    /// As the library gives it, and what room there is for it.
+    /// A response of the library, and its size limit.
     Executed(Box<Response>, Budget),
-    /// One without errors, that others get as well.
+    /// A response without errors, shared with other subscribers.
     Common(Filled),
 }
 
@@ -178,7 +181,7 @@ impl Answer {
     }
 }
 
-/// How deep a query may nest for the library, which the guard never lets come to it.
+/// The library's limit of nesting. It is never reached, because the guard's limits are lower.
 const RECURSION: usize = 200;
 
 impl Schema {
@@ -213,36 +216,38 @@ impl Schema {
         sdl
     }
 
-    /// Counts one operation of a caller before anything of their request is looked at; the answer where they have none left.
+    /// Counts one operation of a caller before the server looks at the request. `Err` is the response if the rate is
+    /// used up.
     pub async fn knock(&self, viewer: &Viewer) -> Result<(), Response> {
         let counted = self.admission.knock(&self.app, viewer).await;
         counted.inspect_err(|refusal| flight::refused(&self.app, Some(viewer), refusal))
     }
 
-    /// Counts a request without a token, of each of these shares in their order, and of none after one that has nothing left.
+    /// Counts a request without a token against each of these shares in order, and stops at the first that is used up.
     pub async fn knock_without_token(&self, shares: &[Share<'_>]) -> Result<(), Response> {
         let counted = self.admission.knock_without_token(&self.app, shares).await;
         counted.inspect_err(|refusal| flight::refused(&self.app, None, refusal))
     }
 
-    /// A place among the requests under way for one that is no document, until it is dropped; the answer where there is none.
+    /// A permit for a request in progress that has no document, until it is dropped. `Err` is the response if there is
+    /// none.
     pub fn place(&self) -> Result<OwnedSemaphorePermit, Box<Response>> {
         self.admission.place(&self.app).inspect_err(|refusal| flight::refused(&self.app, None, refusal))
     }
 
-    /// Lets a request pass that may be executed, with its document parsed; the answer to one that may not.
+    /// Admits a request that may be executed, with its document parsed. `Err` is the response to a refused one.
     ///
-    /// Every transport goes through here, once its caller has knocked. Without a viewer only introspection passes.
+    /// Every transport calls this after `knock`. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
         let admitted = self.admission.admit(&self.app, viewer, request).await;
         admitted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
     }
 
-    /// Executes a query or mutation that was admitted. The fields of a mutation run one after the other and stop at the
-    /// first error. What takes longer than the settings allow ends as `UNAVAILABLE`.
+    /// Executes an admitted query or mutation. The fields of a mutation run one after the other and stop at the first
+    /// error. An operation that exceeds the configured time ends as `UNAVAILABLE`.
     ///
-    /// A mutation that has begun runs to its end, whether or not anybody waits for its answer, and is one of those under
-    /// way until then; a query ends with its caller.
+    /// A mutation that has begun runs to its end and counts as in progress until then, even if its caller is gone. A
+    /// query ends with its caller.
     pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
         let span = admitted.operation.span();
         self.fly(viewer, admitted).instrument(span).await
@@ -271,10 +276,12 @@ impl Schema {
             return match tokio::time::timeout(most, running).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(cause)) => failed(Error::internal(cause)),
-                Err(_) => failed(Error::Unavailable("this took too long, and may or may not have happened".into())),
+                Err(_) => failed(Error::Unavailable(
+                    "the mutation took too long, and may or may not have been applied".into(),
+                )),
             };
         }
-        // Large, and to be moved by whatever is between here and the connection: hence the box.
+        // Boxed: it is large, and every layer up to the connection would move it.
         let executed = party.does(caught(self.library.execute(request))).boxed();
         let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| late());
         let response = budget.kept(response);
@@ -282,13 +289,13 @@ impl Schema {
         response
     }
 
-    /// Whether answers to polls are remembered at all.
+    /// Whether responses to polls are cached.
     pub fn remembers(&self) -> bool {
         self.app.caches.answers.is_on()
     }
 
-    /// The answer to a poll, where it is known without executing it; the one to a poll of which the database does not say so in the time that
-    /// the settings allow. What fails otherwise is told by its execution.
+    /// The cached response to a poll, if it is still valid. `Err` is the response if the database is unavailable or
+    /// exceeds the configured time. Other errors are left to the execution.
     pub async fn known(&self, poll: &Poll) -> Result<Option<Known>, Box<Response>> {
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
         match tokio::time::timeout(most, poll.known(self)).await {
@@ -299,19 +306,19 @@ impl Schema {
         }
     }
 
-    /// The room that there is for an answer to a caller.
+    /// The size limit of a response to a caller.
     pub fn budget(&self, viewer: Option<&Viewer>) -> Budget {
         Budget::of(&self.app.config.limits, viewer)
     }
 
-    /// Waits until no query or mutation is under way any more.
+    /// Waits until no query or mutation is in progress.
     pub async fn landed(&self) {
         self.admission.landed(&self.app).await;
     }
 
-    /// The answers to a subscription of a caller that was admitted, or the one to anything else.
+    /// The responses to an admitted subscription, or the one response to another operation.
     ///
-    /// A panic ends the stream with an error. The time limit is not for subscriptions.
+    /// A panic ends the stream with an error. Subscriptions have no time limit.
     pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> impl Stream<Item = Answer> + Send + use<> {
         let schema = self.clone();
         if admitted.operation.kind != OperationType::Subscription {
@@ -323,9 +330,9 @@ impl Schema {
     }
 }
 
-/// To a query that has taken longer than it may.
+/// The response to a query that exceeded the time limit.
 fn late() -> Response {
-    failed(Error::Unavailable("this took too long: ask for less, or try again in a moment".into()))
+    failed(Error::Unavailable("the query took too long: request less, or try again in a moment".into()))
 }
 
 /// A request that the library can execute.
@@ -338,7 +345,7 @@ fn with(mut request: Request, document: Arc<Positioned<OperationDefinition>>, vi
     }
 }
 
-/// What comes of an execution, whose errors are translated and whose panic is one.
+/// The response of an execution. Translates errors, and turns a panic into one.
 async fn caught(execution: impl Future<Output = Response>) -> Response {
     let response = AssertUnwindSafe(execution).catch_unwind().await;
     let mut response = response.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));

@@ -1,4 +1,4 @@
-//! Whatever has an id of its own, by that id.
+//! Objects by their global ids.
 
 use async_graphql::{Context, ID, Interface, Object, Result};
 use entity::ids::{ChannelId, Seq, TypeId, UserId, ViewId};
@@ -19,9 +19,9 @@ use crate::domain::inbox::item;
 use crate::domain::{catalogue, lane, notification, rule, view};
 use crate::model::seal::Kind;
 
-/// Something with an id of its own.
+/// An object with a globally unique id.
 #[derive(Interface)]
-#[graphql(field(name = "id", ty = "ID", desc = "Opaque; no other has it."))]
+#[graphql(field(name = "id", ty = "ID", desc = "Opaque and globally unique."))]
 pub enum Node {
     InboxItem(InboxItem),
     SentNotification(Notification),
@@ -45,19 +45,19 @@ pub struct NodeQuery;
 
 #[Object]
 impl NodeQuery {
-    /// Whatever has this id; null where there is nothing, or nothing that the caller may see. USER: what is their own, message
-    /// types, groups and targets; SERVICE and ADMIN: everything, but users as
-    /// `InboxUser`s alone; rules, endpoints of webhooks, and by what else messages leave the inbox for ADMIN alone.
+    /// The object with this id; null if it does not exist or the caller may not see it. USER: their own objects, and
+    /// message types, groups and targets. SERVICE and ADMIN: all objects, but users only as `InboxUser`. Rules, webhook
+    /// endpoints and other destinations: ADMIN only.
     async fn node(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The `id` of anything that is a `Node`.")] id: ID,
+        #[graphql(desc = "The `id` of any `Node`.")] id: ID,
     ) -> Option<Result<Node>> {
         Box::pin(find(Call::of(ctx), &id)).await.transpose()
     }
 }
 
-/// Every kind is tried: an id opens as one of them at the most.
+/// An id decodes as one kind at most.
 async fn find(call: Call<'_>, id: &ID) -> Result<Option<Node>> {
     let (app, tenant) = (call.app, call.tenant);
     if let Some(target) = Target::with(id) {

@@ -1,4 +1,4 @@
-//! What was sent.
+//! Sent notifications.
 
 use std::sync::Arc;
 
@@ -20,32 +20,32 @@ use super::user::User;
 use crate::domain::{catalogue, channel, notification};
 use crate::model::seal::Kind;
 
-/// Where a notification is in its life.
+/// State of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 #[graphql(remote = "notification::Status")]
 pub enum NotificationStatus {
     /// It waits for its `publishAt`.
     Scheduled,
-    /// In the inboxes of those it reaches.
+    /// It is in the inboxes of its recipients.
     Published,
     /// Past its `expiresAt`: in no list and no count.
     Expired,
-    /// Taken back, before or after it was published: in no list and no count.
+    /// Retracted, before or after publication: in no list and no count.
     Retracted,
 }
 
 /// What readers see of a notification.
 #[derive(SimpleObject)]
 pub struct ShownNotification {
-    /// Rendered by the type's template; else as it was sent; else the type's title.
+    /// Rendered by the type's template; else as sent; else the type's title.
     pub title: String,
-    /// Rendered by the type's template; else as it was sent.
+    /// Rendered by the type's template; else as sent.
     pub body: Option<String>,
-    /// Rendered by the type's template; else as it was sent.
+    /// Rendered by the type's template; else as sent.
     pub link: Option<String>,
 }
 
-/// What was sent, once, however many users it reaches.
+/// A notification as sent: one object, however many users it reaches.
 #[derive(Clone)]
 pub struct Notification {
     of: Box<notification::Notification>,
@@ -56,7 +56,7 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// Several that were sent together, whose senders and figures are read together.
+    /// Notifications of a request. Their senders, figures, histories and hours are each read in one batch.
     pub fn list(all: Vec<notification::Notification>) -> Vec<Self> {
         let siblings = Siblings::of(all.iter().filter_map(|of| of.sender).collect());
         let figures = SharedFigures::of(all.iter().map(|of| of.id).collect());
@@ -75,7 +75,7 @@ impl Notification {
         list.collect()
     }
 
-    /// One by itself.
+    /// A single notification.
     pub fn alone(of: notification::Notification) -> Self {
         let sender = of.sender.map(User::alone);
         let (figures, histories) = (SharedFigures::of(vec![of.id]), SharedHistories::of(vec![of.id]));
@@ -84,7 +84,7 @@ impl Notification {
     }
 }
 
-/// What was sent, once, however many users it reaches.
+/// A notification as sent: one object, however many users it reaches.
 #[Object(name = "SentNotification")]
 impl Notification {
     /// Opaque.
@@ -92,37 +92,37 @@ impl Notification {
         ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.of.id))
     }
 
-    /// What it is.
+    /// Its kind.
     async fn kind(&self) -> NotificationKind {
         self.of.kind.into()
     }
 
-    /// Its category.
+    /// Its message type.
     async fn r#type(&self) -> MessageType {
         MessageType(self.of.message_type.clone())
     }
 
-    /// Where it is in its life.
+    /// Its state.
     async fn status(&self, ctx: &Context<'_>) -> NotificationStatus {
         self.of.status(Call::of(ctx).app.now()).into()
     }
 
-    /// As it was sent; the type's title where it was sent without one. Readers see it through the type's template.
+    /// As sent, or the type's title if it was sent without one. Readers see it rendered by the type's template.
     async fn title(&self) -> &str {
         self.of.content.title.as_deref().unwrap_or(&self.of.message_type.title)
     }
 
-    /// As it was sent.
+    /// As sent.
     async fn body(&self) -> Option<&str> {
         self.of.content.body.as_deref()
     }
 
-    /// As it was sent.
+    /// As sent.
     async fn link(&self) -> Option<&str> {
         self.of.content.link.as_deref()
     }
 
-    /// As its readers see it, by its type's template. SERVICE, ADMIN.
+    /// As readers see it, rendered by its type's template. SERVICE, ADMIN.
     async fn shown(&self, ctx: &Context<'_>) -> Result<ShownNotification> {
         let call = Call::by(ctx, STAFF)?;
         let sender = match &self.sender {
@@ -134,32 +134,32 @@ impl Notification {
         Ok(ShownNotification { title: content.title(), body: content.body(), link: content.link() })
     }
 
-    /// What the sender attached, untouched.
+    /// The sender's `data`, unchanged.
     async fn data(&self) -> Option<Json> {
         self.of.content.data.clone().map(Json)
     }
 
-    /// Who sent it, or did what it is about.
+    /// The user who sent it or, for a reminder, who did the action.
     async fn sender(&self) -> Option<User> {
         self.sender.clone()
     }
 
-    /// What a reminder is about.
+    /// The target of a reminder.
     async fn target(&self) -> Option<Target> {
         self.of.target.clone().map(Into::into)
     }
 
-    /// What happened to the target.
+    /// The action on the target.
     async fn action(&self) -> Option<&str> {
         self.of.action.as_deref()
     }
 
-    /// Whom it addresses by itself.
+    /// Its own audience.
     async fn audience(&self) -> Audience<'_> {
         Audience(&self.of.audience)
     }
 
-    /// When it was handed in, here or to the system that it was brought over from.
+    /// When it was submitted, to this server or to the system that it was imported from.
     async fn created_at(&self) -> Instant {
         self.of.created_at.into()
     }
@@ -169,7 +169,7 @@ impl Notification {
         self.of.updated_at.map(Into::into)
     }
 
-    /// When it is, or was, to be published; null where it was not scheduled.
+    /// When it is, or was, due to be published; null if it was not scheduled.
     async fn publish_at(&self) -> Option<Instant> {
         self.of.publish_at.map(Into::into)
     }
@@ -179,77 +179,78 @@ impl Notification {
         self.of.published_at.map(Into::into)
     }
 
-    /// From this instant on it is in no list and no count.
+    /// From then on it is in no list and no count.
     async fn expires_at(&self) -> Option<Instant> {
         self.of.expires_at.map(Into::into)
     }
 
-    /// When it was taken back.
+    /// When it was retracted.
     async fn retracted_at(&self) -> Option<Instant> {
         self.of.retracted_at.map(Into::into)
     }
 
-    /// The service or operator who has sent it; null where a user or a rule has, and for what was sent before this was kept. SERVICE, ADMIN.
+    /// The service or operator that sent it; null if a user or a rule did, or if it is older than this record. SERVICE,
+    /// ADMIN.
     #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
     async fn sent_by(&self, ctx: &Context<'_>) -> Result<Option<AuditActor>> {
         Call::by(ctx, STAFF)?;
         Ok(self.of.sent_by.clone().map(Into::into))
     }
 
-    /// What services and operators did to it since: who has amended, postponed or retracted it, newest first; 20 acts at the most.
-    /// SERVICE, ADMIN.
+    /// What services and operators did to it since: amendments, postponements and the retraction, newest first, at most
+    /// 20. SERVICE, ADMIN.
     async fn history(&self, ctx: &Context<'_>) -> Result<Vec<AuditEntry>> {
         self.histories.shown(Call::by(ctx, STAFF)?, self.of.id).await
     }
 
-    /// Code of the rule that has raised it; null where somebody has sent it.
+    /// Code of the rule that raised it; null if a caller sent it.
     async fn rule(&self) -> Option<&str> {
         self.of.raised.as_ref().map(|raised| raised.rule.as_str())
     }
 
-    /// The key of the row that a rule has raised it for: column → value.
+    /// Key of the row that the rule raised it for: column → value.
     async fn row_key(&self) -> Option<Json> {
         self.of.raised.as_ref().map(|raised| Json(Value::Object(raised.key.clone())))
     }
 
-    /// How many users it addressed, has reached and was read by. Right in the end: what happens now is counted within a
-    /// minute, so that reading never waits for counting.
+    /// How many users it addressed, reached, and was read by. Counts lag by up to a minute, so that reads never wait
+    /// for counting.
     async fn stats(&self) -> NotificationStats {
         NotificationStats::of(&self.of)
     }
 
-    /// What `stats` grew by in each hour in which it did, oldest first; the first 1,000 of them. A message, which is for one user, has none, and what
-    /// was delivered to users by name as it was published is in none. SERVICE, ADMIN.
+    /// Growth of `stats` by hour, oldest first, without hours of no growth; the first 1,000 hours. Empty for a message,
+    /// which is for one user. Deliveries to named users at publication are in no hour. SERVICE, ADMIN.
     async fn stats_by_hour(&self, ctx: &Context<'_>) -> Result<Vec<NotificationHour>> {
         self.hours.shown(Call::by(ctx, STAFF)?, self.of.seq).await
     }
 
-    /// What came of its deliveries to the outside, by channel; one without any is left out. They are counted while they are kept: for the
-    /// retention window, and as long as their endpoint or relay is there. SERVICE, ADMIN.
+    /// Its deliveries outside of the inbox, by channel; channels without any are left out. Deliveries are counted while
+    /// they are kept: for the retention window, and as long as their endpoint or relay exists. SERVICE, ADMIN.
     async fn deliveries(&self, ctx: &Context<'_>) -> Result<Vec<NotificationDeliveries>> {
         self.figures.shown(Call::by(ctx, STAFF)?, self.of.id).await
     }
 }
 
-/// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
+/// The audience that a notification names. A reminder names none: its subscriptions decide.
 pub struct Audience<'a>(&'a notification::Audience);
 
-/// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
+/// The audience that a notification names. A reminder names none: its subscriptions decide.
 #[Object(name = "NotificationAudience")]
 impl Audience<'_> {
-    /// All users of the tenant.
+    /// Whether it is for all users of the tenant.
     async fn everyone(&self) -> bool {
         self.0.everyone
     }
 
-    /// Those of the groups that still exist, by code.
+    /// The groups among them that still exist, by code.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
         let call = Call::of(ctx);
         let mut groups = channel::named_groups(&call.app.db.read, call.tenant, &self.0.groups).await?;
         Ok(Group::list(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
     }
 
-    /// How many users are named one by one.
+    /// Number of users named by id.
     async fn user_count(&self) -> i32 {
         int(self.0.users)
     }

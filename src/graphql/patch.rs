@@ -15,12 +15,12 @@ impl<Field: EnumType> Patching<Field> {
     }
 
     /// `None` if the field stays, `Some(None)` if it is erased. `BAD_USER_INPUT` if it is given and erased.
-    #[expect(clippy::option_option, reason = "a change, to something or to nothing")]
+    #[expect(clippy::option_option, reason = "a change to a value or to null, or no change")]
     pub fn change<T>(&self, field: Field, given: Option<T>) -> Result<Option<Option<T>>> {
         match (given, self.0.contains(&field)) {
             (Some(_), true) => {
                 let name = if let Value::Enum(name) = enum_value(field) { name.to_string() } else { String::new() };
-                Err(Error::bad_input("clear", format!("names {name}, which is given as well")))
+                Err(Error::bad_input("clear", format!("names {name}, which is also given")))
             }
             (Some(value), false) => Ok(Some(Some(value))),
             (None, true) => Ok(Some(None)),

@@ -1,5 +1,5 @@
-//! Queries that ask again and again where an inbox stands: what their answers were and what they were made of, so that one that would be the
-//! same is not made again.
+//! A response cache for queries that poll the state of an inbox. An entry holds the response and the validators of its
+//! parts; it is used while the query would produce the same response again.
 
 use std::sync::Arc;
 
@@ -18,38 +18,38 @@ use crate::model::fingerprint::fingerprint;
 use crate::model::proof::Proof;
 use crate::model::seal::Kind;
 
-/// A query of a user for their overview and parts of their inbox, and for nothing else that may change.
+/// A query of a user for the overview and parts of the inbox, and for nothing else that may change.
 #[derive(Debug)]
 pub struct Poll {
     viewer: Viewer,
-    /// All that was asked.
+    /// Hash of everything that the response depends on, except the user.
     request: i64,
-    /// Whether its client is told what the answer is told from others by.
+    /// Whether to send an `ETag`.
     is_tagged: bool,
-    /// How many fields of the answer say where the inbox stands.
+    /// Number of fields of the response that contain the cursor.
     cursors: usize,
     readings: Readings,
 }
 
-/// The answer to a poll that would be made if it were executed.
+/// The response that execution would produce.
 #[derive(Debug)]
 pub struct Known {
-    /// What its text is told from other texts by, where the client is told that.
+    /// `ETag` of the text, if the client gets one.
     pub tag: Option<i64>,
-    /// Nothing where it is too long to be remembered.
+    /// `None` if it was too long to cache.
     pub text: Option<String>,
 }
 
-/// An answer to a poll that was made, of which nothing has failed.
+/// A response to a poll without errors.
 #[derive(Debug)]
 pub struct Made {
-    /// What its text is told from other texts by, where the client is told that.
+    /// `ETag` of the text, if the client gets one.
     pub tag: Option<i64>,
-    /// What is to be remembered of it, and of whom; nothing where it cannot be told whether it would be made again.
+    /// The cache entry and its user; `None` if the server cannot tell when the response changes.
     answer: Option<(UserId, Answer)>,
 }
 
-/// What was read of inboxes for an answer, noted while it is made.
+/// What a response was made from, recorded during execution.
 #[derive(Clone, Debug, Default)]
 pub struct Readings(Arc<Mutex<Read>>);
 
@@ -57,12 +57,12 @@ pub struct Readings(Arc<Mutex<Read>>);
 struct Read {
     proofs: Vec<Arc<Proof>>,
     cursors: Vec<Seq>,
-    /// Something was read of which it cannot be told whether it would be read again.
+    /// Whether it includes something without a validator. Such a response is not cached.
     is_beyond_proof: bool,
 }
 
 impl Readings {
-    /// Notes an overview, where somebody wants to know.
+    /// Records an overview, if the request is a poll.
     pub fn note(ctx: &Context<'_>, of: &Overview) {
         Self::note_proof(ctx, of.proof.as_ref());
         if let Some(Self(read)) = ctx.data_opt() {
@@ -70,7 +70,7 @@ impl Readings {
         }
     }
 
-    /// Notes something else that is of an inbox alone.
+    /// Records the validator of something else that depends only on an inbox.
     pub fn note_proof(ctx: &Context<'_>, proof: Option<&Arc<Proof>>) {
         if let Some(Self(read)) = ctx.data_opt() {
             let mut read = read.lock();
@@ -81,7 +81,8 @@ impl Readings {
 }
 
 impl Poll {
-    /// Nothing where the request is for something else. `request` stands for all that its answer goes by, but for who asks.
+    /// `None` if the request is no poll. `request` is a hash of everything that the response depends on, except the
+    /// user.
     pub fn of(
         viewer: &Viewer,
         admitted: &mut Admitted,
@@ -106,7 +107,7 @@ impl Poll {
         Some(Self { viewer: viewer.clone(), request: request(), is_tagged, cursors, readings })
     }
 
-    /// What the answer would be, where that is known without executing it.
+    /// The response, if it is known without execution.
     pub(super) async fn known(&self, schema: &Schema) -> Result<Option<Known>> {
         let Viewer { tenant, sub, .. } = &self.viewer;
         let asking = async {
@@ -122,13 +123,13 @@ impl Poll {
         Ok(Some(known).filter(|known| known.tag.is_some() || known.text.is_some()))
     }
 
-    /// What there is of an answer of which nothing has failed.
+    /// The `ETag` and the cache entry of a response without errors.
     pub fn made(&self, text: &str) -> Made {
         let tag = self.tag(text);
         Made { tag, answer: self.remembered(text, tag) }
     }
 
-    /// Remembers an answer.
+    /// Stores a response in the cache.
     pub fn answered(&self, schema: &Schema, made: Made) {
         if let Some((user, answer)) = made.answer {
             schema.app.caches.answers.keep(user, answer);
@@ -143,7 +144,7 @@ impl Poll {
         let Read { proofs, cursors, is_beyond_proof } = std::mem::take(&mut *self.readings.0.lock());
         let user = proofs.first().map(|proof| proof.user).filter(|_| !is_beyond_proof)?;
         let cursor = cursors.first().copied().filter(|_| self.cursors > 0);
-        // Overviews of different places, or of none, would say so.
+        // An entry has one cursor, so overviews at different positions cannot be cached.
         if cursors.iter().any(|other| cursor.is_some_and(|one| one != *other)) {
             return None;
         }
@@ -153,7 +154,7 @@ impl Poll {
         is_told.then_some((user, Answer { request: self.request, proofs, tag, cursor, text }))
     }
 
-    /// As answers say where the inbox stands; nothing where this one does not.
+    /// The cursor as responses contain it; empty if this one contains none.
     fn sealed(&self, user: UserId, cursor: Seq) -> String {
         if self.cursors == 0 {
             return String::new();
@@ -162,7 +163,7 @@ impl Poll {
     }
 }
 
-/// Whether a field of the viewer is an overview without what happens in views, or a part of the inbox, or never changes.
+/// Whether a field of the viewer is an overview without views, a part of the inbox, or constant.
 fn is_of_poll(selection: &Selection) -> bool {
     let Selection::Field(field) = selection else { return false };
     let field = &field.node;
@@ -185,7 +186,7 @@ fn fields(of: &SelectionSet) -> impl Iterator<Item = &Field> {
     })
 }
 
-/// How many fields of that name are selected anywhere below.
+/// Number of fields with this name anywhere below.
 fn count(of: &SelectionSet, name: &str) -> usize {
     let counts = of.items.iter().map(|item| match &item.node {
         Selection::Field(field) => {
@@ -202,7 +203,7 @@ fn selects(of: &SelectionSet, is_it: &impl Fn(&Field) -> bool) -> bool {
     of.items.iter().any(|item| match &item.node {
         Selection::Field(field) => is_it(&field.node) || selects(&field.node.selection_set.node, is_it),
         Selection::InlineFragment(fragment) => selects(&fragment.node.selection_set.node, is_it),
-        // The guard has written them out.
+        // The guard has expanded fragments.
         Selection::FragmentSpread(_) => true,
     })
 }

@@ -1,4 +1,4 @@
-//! What users want to hear.
+//! Preferences: switches that decide about notifications and channels.
 
 use entity::audit_entry;
 use std::collections::HashSet;
@@ -14,56 +14,56 @@ use super::context::{ADMIN, Call, STAFF};
 use crate::domain::preference::{self, Change, Changes};
 use crate::error::Error;
 
-/// Where a switch's position comes from.
+/// Where the state of a switch comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum PreferenceSource {
-    /// The tenant's default, or on where there is none.
+    /// The tenant's default, or on without one.
     Default,
     /// Set by the user.
     User,
 }
 
-/// One switch.
+/// A switch for an action or a message type.
 #[derive(SimpleObject)]
 #[graphql(name = "NotificationPreference")]
 pub struct Preference {
-    /// An action (`comment`) or a message type's code.
+    /// An action, such as `comment`, or a message type's code.
     pub code: String,
     /// Whether it is on.
     pub enabled: bool,
-    /// Who has set it.
+    /// Where its state comes from.
     pub source: PreferenceSource,
 }
 
-/// A switch for one channel: whether what comes into the inbox goes out by it as well.
+/// A switch for one type and one channel: whether the channel also delivers items of the type.
 #[derive(SimpleObject)]
 pub struct ChannelPreference {
     /// The message type's code.
     #[graphql(name = "type")]
     pub message_type: String,
-    /// By what.
+    /// The channel.
     pub channel: DeliveryChannel,
     /// Whether it is on.
     pub enabled: bool,
-    /// Who has set it.
+    /// Where its state comes from.
     pub source: PreferenceSource,
 }
 
-/// All of a user's switches. Something reaches them only where its type and its action are both on, or its type is
-/// mandatory; it goes out by a channel only where that is on, too.
+/// All switches of a user. A notification reaches the user only if its type and its action are both on, or if its type
+/// is mandatory. A channel delivers it only if its own switch is on, too.
 #[derive(SimpleObject)]
 #[graphql(name = "NotificationPreferences")]
 pub struct Preferences {
-    /// Every action that the tenant has a default for or the user has set, by code.
+    /// All actions that have a default or that the user has set, by code.
     pub actions: Vec<Preference>,
     /// Every message type, in catalogue order.
     pub types: Vec<Preference>,
-    /// Every message type by each channel that it has a rule of delivery for, or that somebody has switched, in catalogue order.
+    /// All message types with each channel that has a delivery rule or a switch, in catalogue order.
     pub channels: Vec<ChannelPreference>,
 }
 
 impl Preferences {
-    /// Those of a user.
+    /// The switches of a user.
     pub async fn of(call: Call<'_>, user: UserId) -> Result<Self> {
         Ok(preference::of(call.app, call.tenant, user).await?.into())
     }
@@ -90,39 +90,39 @@ impl From<preference::Preferences> for Preferences {
     }
 }
 
-/// A switch to set.
+/// A switch and its new state.
 #[derive(InputObject)]
 #[graphql(name = "NotificationPreferenceInput")]
 pub struct PreferenceInput {
     /// An action or a message type's code.
     pub code: String,
-    /// Whether it shall be on.
+    /// Whether it is on.
     pub enabled: bool,
 }
 
-/// A switch to set for one channel.
+/// A switch for one type and one channel, and its new state.
 #[derive(InputObject)]
 pub struct ChannelPreferenceInput {
     /// The message type's code.
     #[graphql(name = "type")]
     pub message_type: String,
-    /// By what.
+    /// The channel.
     pub channel: DeliveryChannel,
-    /// Whether what comes into the inbox shall go out by it as well.
+    /// Whether the channel also delivers items of the type.
     pub enabled: bool,
 }
 
-/// A switch for one channel.
+/// A switch for one type and one channel.
 #[derive(InputObject)]
 pub struct ChannelPreferenceKeyInput {
     /// The message type's code.
     #[graphql(name = "type")]
     pub message_type: String,
-    /// By what.
+    /// The channel.
     pub channel: DeliveryChannel,
 }
 
-/// What a mutation is given.
+/// The arguments of a mutation.
 struct Given {
     actions: Option<Vec<PreferenceInput>>,
     types: Option<Vec<PreferenceInput>>,
@@ -133,7 +133,7 @@ struct Given {
 }
 
 impl Given {
-    /// Of each kind first those to set, then those that go back to the default.
+    /// For each kind, the switches to set, then those to reset to the default.
     fn read(self) -> crate::error::Result<Changes> {
         let switches = |set: Option<Vec<PreferenceInput>>, field: &str, reset: Option<Vec<String>>| {
             let set = set.unwrap_or_default().into_iter().map(|input| (input.code, input.enabled)).collect();
@@ -153,7 +153,7 @@ impl Given {
     }
 }
 
-/// First those to set, then those that go back to the default; `BAD_USER_INPUT` where one is named in both lists.
+/// The switches to set, then those to reset to the default; `BAD_USER_INPUT` if one is in both lists.
 fn both<K: Eq + Hash>(
     set: Vec<(K, bool)>,
     field: &str,
@@ -162,30 +162,30 @@ fn both<K: Eq + Hash>(
 ) -> crate::error::Result<Vec<(K, Option<bool>)>> {
     let named: HashSet<&K> = set.iter().map(|(key, _)| key).collect();
     if let Some(place) = reset.iter().position(|key| named.contains(key)) {
-        let message = format!("names {:?}, which is set as well", code(&reset[place]));
+        let message = format!("names {:?}, which is also set", code(&reset[place]));
         return Err(Error::bad_input(format!("{field}[{place}]"), message));
     }
     let set = set.into_iter().map(|(key, enabled)| (key, Some(enabled)));
     Ok(set.chain(reset.into_iter().map(|key| (key, None))).collect())
 }
 
-/// What setting switches did.
+/// The result of setting switches.
 #[derive(SimpleObject)]
 pub struct PreferencesPayload {
-    /// All of the user's, as they are now.
+    /// All switches of the user after the change.
     pub preferences: Preferences,
     #[graphql(flatten)]
     pub subject: Subject,
 }
 
-/// What setting defaults did.
+/// The result of setting defaults.
 #[derive(SimpleObject)]
 pub struct DefaultPreferencesPayload {
     /// Every message type, in catalogue order.
     pub types: Vec<Preference>,
-    /// Every action that there is a default for, by code.
+    /// All actions that have a default, by code.
     pub actions: Vec<Preference>,
-    /// Every message type by each channel that it has a rule of delivery for, or that there is a default for, in catalogue order.
+    /// All message types with each channel that has a delivery rule or a default, in catalogue order.
     pub channels: Vec<ChannelPreference>,
 }
 
@@ -194,7 +194,7 @@ pub struct PreferenceQuery;
 
 #[Object]
 impl PreferenceQuery {
-    /// The tenant's defaults, as `saveDefaultPreferences` answers with them. SERVICE, ADMIN.
+    /// The tenant's defaults, as `saveDefaultPreferences` returns them. SERVICE, ADMIN.
     async fn default_preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
         let call = Call::by(ctx, STAFF)?;
         Ok(preference::defaults(call.app, call.tenant).await?.into())
@@ -206,10 +206,10 @@ pub struct PreferenceMutation;
 
 #[Object]
 impl PreferenceMutation {
-    /// Sets switches of the token's user; SERVICE and ADMIN name one by `user`. It counts for what is published from now
-    /// on. At most 1,000 of each kind a call, and 1,000 actions of the user's own: `CONFLICT` beyond that, and where the
-    /// tenant has 10,000 actions and this would make another one. A mandatory type cannot be switched off, for
-    /// no channel either. A switch for a channel counts for what has not gone out yet.
+    /// Sets switches of the token's user; SERVICE and ADMIN name a `user`. Applies to notifications published from now
+    /// on; switches for a channel apply to all deliveries not yet sent. At most 1,000 switches of each kind per call,
+    /// and 1,000 actions per user: `CONFLICT` beyond that, or if the call would create an action beyond the tenant's
+    /// 10,000. A mandatory type cannot be switched off, not even for one channel.
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the API")]
     async fn update_preferences(
         &self,
@@ -217,15 +217,16 @@ impl PreferenceMutation {
         #[graphql(desc = "Switches of actions.")] actions: Option<Vec<PreferenceInput>>,
         #[graphql(desc = "Switches of message types.")] types: Option<Vec<PreferenceInput>>,
         #[graphql(desc = "Switches of message types for one channel.")] channels: Option<Vec<ChannelPreferenceInput>>,
-        #[graphql(desc = "Actions that go back to the default.")] reset_actions: Option<Vec<String>>,
-        #[graphql(desc = "Message types that go back to the default.")] reset_types: Option<Vec<String>>,
-        #[graphql(desc = "Switches for one channel that go back to the default.")] reset_channels: Option<
+        #[graphql(desc = "Actions to reset to the default.")] reset_actions: Option<Vec<String>>,
+        #[graphql(desc = "Message types to reset to the default.")] reset_types: Option<Vec<String>>,
+        #[graphql(desc = "Switches for one channel to reset to the default.")] reset_channels: Option<
             Vec<ChannelPreferenceKeyInput>,
         >,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<PreferencesPayload> {
         let call = Call::of(ctx);
-        // First, so that bad input makes no user.
+        // First, so that bad input creates no user.
         let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
         let user = call.subject("user", user.as_ref()).await?;
         call.audits(ctx, audit_entry::Subject::User, &[user]);
@@ -234,8 +235,8 @@ impl PreferenceMutation {
         Ok(PreferencesPayload { preferences: Preferences::of(call, user).await?, subject: Subject(Some(user)) })
     }
 
-    /// The tenant's defaults. They count for whatever is not yet in an inbox, and those for channels for what has not gone out yet. At most 1,000 of each kind a call.
-    /// ADMIN.
+    /// Sets the tenant's defaults. Applies to notifications not yet in an inbox; defaults for a channel apply to all
+    /// deliveries not yet sent. At most 1,000 of each kind per call. ADMIN.
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the API")]
     async fn save_default_preferences(
         &self,
@@ -243,10 +244,11 @@ impl PreferenceMutation {
         #[graphql(desc = "Switches of actions.")] actions: Option<Vec<PreferenceInput>>,
         #[graphql(desc = "Switches of message types.")] types: Option<Vec<PreferenceInput>>,
         #[graphql(desc = "Switches of message types for one channel.")] channels: Option<Vec<ChannelPreferenceInput>>,
-        #[graphql(desc = "Actions that have no default any more: they are on.")] reset_actions: Option<Vec<String>>,
-        #[graphql(desc = "Message types that have no default any more: they are on.")] reset_types: Option<Vec<String>>,
-        #[graphql(desc = "Switches for one channel that have no default any more: they are on.")]
-        reset_channels: Option<Vec<ChannelPreferenceKeyInput>>,
+        #[graphql(desc = "Actions that lose their default, and are then on.")] reset_actions: Option<Vec<String>>,
+        #[graphql(desc = "Message types that lose their default, and are then on.")] reset_types: Option<Vec<String>>,
+        #[graphql(desc = "Switches for one channel that lose their default, and are then on.")] reset_channels: Option<
+            Vec<ChannelPreferenceKeyInput>,
+        >,
     ) -> Result<DefaultPreferencesPayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);

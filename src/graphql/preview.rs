@@ -1,4 +1,4 @@
-//! What a notification would say, before it is sent or its type's template is saved.
+//! Renders a notification before it is sent, or before its type's template is saved.
 
 use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
 use serde_json::{Value, json};
@@ -16,45 +16,45 @@ use crate::model::check;
 use crate::model::template::{Flaw, Scene, TargetScene, Text, tried};
 use crate::text::{closed, shown_line};
 
-/// What is to be shown as its readers would see it.
+/// A notification to render.
 #[derive(InputObject)]
 pub struct PreviewNotificationInput {
     /// Code of the message type.
     #[graphql(name = "type")]
     pub message_type: Option<String>,
-    /// A template instead of the type's, which need not be there then.
+    /// A template to use instead of the type's. The type then need not exist.
     pub template: Option<TemplateInput>,
-    /// What it says.
+    /// The content.
     pub content: ContentInput,
-    /// Who sends it, or does what it is about: the partner's id of a user. Somebody who is not known has an id alone.
+    /// Your id of the sender. An unknown user is shown with only the id.
     pub sender: Option<ID>,
-    /// What a reminder is about.
+    /// The target of a reminder.
     pub target: Option<TargetInput>,
-    /// What happened to the target.
+    /// The action on the target.
     pub action: Option<String>,
 }
 
-/// What is wrong with a text of a template.
+/// An error in a template.
 #[derive(SimpleObject)]
 pub struct MessageTemplateFlaw {
-    /// Of which text: `title`, `body` or `link`.
+    /// The text of the template: `title`, `body` or `link`.
     pub field: String,
-    /// In which line of its source, from 1 on; null where that is not known.
+    /// Line of its source, from 1 on; null if unknown.
     pub line: Option<i32>,
-    /// What it is.
+    /// The error message.
     pub message: String,
 }
 
 /// A notification as its readers would see it.
 #[derive(SimpleObject)]
 pub struct NotificationPreview {
-    /// Rendered by the template where there is one; else as it is given, or the type's own title.
+    /// Rendered by the template; else as given; else the type's title.
     pub title: String,
-    /// Rendered by the template where it has one; else as it is given.
+    /// Rendered by the template; else as given.
     pub body: Option<String>,
-    /// Rendered by the template where it has one, and it leads somewhere; else as it is given.
+    /// Rendered by the template if the result is a link; else as given.
     pub link: Option<String>,
-    /// What is wrong with the template: where there is something, the text that is given stands there.
+    /// Errors of the template. The given text is shown instead of each text that failed.
     pub flaws: Vec<MessageTemplateFlaw>,
 }
 
@@ -63,12 +63,12 @@ pub struct PreviewQuery;
 
 #[Object]
 impl PreviewQuery {
-    /// A notification as its readers would see it, by its type's template or by another one. Nothing is sent or saved. An error
-    /// where there is no such type. SERVICE, ADMIN.
+    /// A notification as its readers would see it, with its type's template or another one. Sends and saves nothing.
+    /// `BAD_USER_INPUT` if the type does not exist. SERVICE, ADMIN.
     async fn preview_notification(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "What is to be shown.")] input: PreviewNotificationInput,
+        #[graphql(desc = "The notification to render.")] input: PreviewNotificationInput,
     ) -> Result<NotificationPreview> {
         let call = Call::by(ctx, STAFF)?;
         let (template, name) = of_type(call, &input).await?;
@@ -107,7 +107,7 @@ impl PreviewQuery {
     }
 }
 
-/// The template and the title of the type that is named, if one is.
+/// The template and the title of the named type, if one is named.
 async fn of_type(call: Call<'_>, input: &PreviewNotificationInput) -> Result<(Option<Template>, Option<String>)> {
     let Some(code) = &input.message_type else { return Ok((None, None)) };
     let catalogue = catalogue::current(call.app, call.tenant).await?;
@@ -118,7 +118,7 @@ async fn of_type(call: Call<'_>, input: &PreviewNotificationInput) -> Result<(Op
     }
 }
 
-/// What templates see of a sender.
+/// The sender as templates see it.
 async fn sender(call: Call<'_>, id: Option<&ID>) -> Result<Value> {
     let Some(id) = id else { return Ok(Value::Null) };
     check::code("input.sender", id)?;

@@ -1,4 +1,4 @@
-//! A user's own data: all of it at once, and none of it any more.
+//! A user's own data: export and erasure.
 
 use async_graphql::{Context, ID, Object, Result, SimpleObject};
 use entity::audit_entry::Subject;
@@ -13,18 +13,19 @@ pub struct PrivacyQuery;
 
 #[Object]
 impl PrivacyQuery {
-    /// All that is kept about a user, in parts: profile, groups, preferences, subscriptions, follows, views, the whole inbox, and
-    /// what they sent, up to 500 rows of lists each. `next` in a part is what to ask for the following one `after`; it is null in
-    /// the last. Null where the tenant has never heard of the user. SERVICE, ADMIN.
+    /// All data that the server keeps about a user, in parts: profile, groups, preferences, subscriptions, follows,
+    /// views, the whole inbox, and what the user sent; up to 500 rows of each list per part. Pass `next` of a part as
+    /// `after` to get the following one; it is null in the last. Null if the tenant does not know the user. SERVICE,
+    /// ADMIN.
     async fn export_user(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The partner's own id of the user.")] id: ID,
-        #[graphql(desc = "The `next` of the part before.")] after: Option<String>,
+        #[graphql(desc = "Your id of the user.")] id: ID,
+        #[graphql(desc = "The `next` of the previous part.")] after: Option<String>,
     ) -> Result<Option<Json>> {
         let call = Call::by(ctx, STAFF)?;
         let exported = privacy::export(call.app, call.tenant, &id, after.as_deref()).await?;
-        // Whoever takes all of it away is known, once and not for each part.
+        // One audit entry per export, not per part.
         if exported.is_some() && after.is_none() {
             let user = user::find(call.app, call.tenant, &[id.to_string()]).await?;
             let users: Vec<UserId> = user.into_values().collect();
@@ -36,10 +37,10 @@ impl PrivacyQuery {
     }
 }
 
-/// Who was erased.
+/// The result of an erasure.
 #[derive(SimpleObject)]
 pub struct EraseUserPayload {
-    /// The partner's own id of the user; null where there was nothing left to erase.
+    /// Your id of the user; null if there was nothing left to erase.
     pub erased_id: Option<ID>,
 }
 
@@ -48,14 +49,14 @@ pub struct PrivacyMutation;
 
 #[Object]
 impl PrivacyMutation {
-    /// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to them. What they sent stays,
-    /// without its sender. Their live sessions end; a later mention of the id makes a new user, so stop issuing tokens for it
-    /// first. Where the call is cut off, the rest goes on by itself, and the same call again waits for it. SERVICE,
-    /// ADMIN.
+    /// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to them. What they
+    /// sent stays, without its sender. Their live sessions end. A later mention of the id creates a new user, so stop
+    /// issuing tokens for it first. If the call is cut off, the server continues the erasure, and the same call again
+    /// waits for it. SERVICE, ADMIN.
     async fn erase_user(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The partner's own id of the user.")] id: ID,
+        #[graphql(desc = "Your id of the user.")] id: ID,
     ) -> Result<EraseUserPayload> {
         let call = Call::by(ctx, STAFF)?;
         call.audits::<&str>(ctx, Subject::User, &[]);

@@ -1,4 +1,4 @@
-//! Sending.
+//! Sending notifications.
 
 use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result, SimpleObject};
 use futures_util::FutureExt;
@@ -15,19 +15,20 @@ use crate::auth::Role;
 use crate::domain::notification::{self, Addressees, Content, Input};
 use crate::error::Error;
 
-/// What can be asked before something is sent.
+/// Queries before a send.
 #[derive(Default)]
 pub struct SendQuery;
 
 #[Object]
 impl SendQuery {
-    /// How many users an announcement would address if it were sent now, counted as `stats.audienceSize` counts them afterwards. Preferences
-    /// do not count; named users count once each, also those that the tenant does not know. It counts at most a million users or
-    /// members of groups: `exact` is false if there may be more. Fails where a send to this audience would. SERVICE, ADMIN.
+    /// How many users an announcement would address if it were sent now, counted like `stats.audienceSize`. Preferences
+    /// are ignored. Named users count once each, even if the tenant does not know them. The server counts at most a
+    /// million users or members of groups: `exact` is false if there may be more. Fails like a send to this audience.
+    /// SERVICE, ADMIN.
     async fn audience_size(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Whom it would be for.")] audience: AudienceInput,
+        #[graphql(desc = "The audience of the announcement.")] audience: AudienceInput,
     ) -> Result<Count> {
         let call = Call::by(ctx, STAFF)?;
         let size = notification::audience_size(call.app, call.tenant, &addressees(audience)?).await?;
@@ -35,31 +36,31 @@ impl SendQuery {
     }
 }
 
-/// Bytes of what a user sends that count as one operation of their rate.
+/// Each time a user's message reaches this many bytes, it costs one more operation of the user's rate.
 const COUNTED_BYTES: usize = 1024;
 
-/// What came of a send.
+/// The result of a send.
 #[derive(SimpleObject)]
 pub struct SendPayload {
-    /// What was sent; the first one's where it is `replayed`.
+    /// The notification, or that of the first call if `replayed`.
     pub notification: Notification,
-    /// True when the idempotency key had been used and nothing new was sent.
+    /// True if the idempotency key had been used and nothing new was sent.
     pub replayed: bool,
 }
 
-/// What a notification says.
+/// Content of a notification.
 #[derive(InputObject)]
 #[graphql(name = "NotificationContentInput")]
 pub struct ContentInput {
     /// 1 to 256 characters. Required, unless the type has a template.
     pub title: Option<String>,
-    /// 16 KiB at most.
+    /// At most 16 KiB.
     pub body: Option<String>,
-    /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+    /// Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters.
     pub link: Option<String>,
-    /// For the type's template; 16 KiB of JSON at most.
+    /// Variables of the type's template, at most 16 KiB of JSON.
     pub params: Option<Json>,
-    /// For the client, untouched; 16 KiB of JSON at most.
+    /// JSON for the client, at most 16 KiB. The server returns it unchanged.
     pub data: Option<Json>,
 }
 
@@ -76,61 +77,61 @@ impl From<ContentInput> for Content {
     }
 }
 
-/// Whom an announcement is for.
+/// Audience of an announcement.
 #[derive(OneofObject)]
 #[graphql(name = "NotificationAudienceInput")]
 pub enum AudienceInput {
-    /// True: all users of the tenant, also those first mentioned within the retention window after it.
+    /// True: all users of the tenant, including users first mentioned within the retention window after it.
     Everyone(bool),
-    /// Who is in one of these groups when it is published; 1 to 100.
+    /// Users who are in one of these groups at publication; 1 to 100 groups.
     Groups(Vec<String>),
-    /// 1 to 10,000 users by name.
+    /// 1 to 10,000 users, by your ids.
     Users(Vec<ID>),
 }
 
-/// Something to say to an audience.
+/// A notification to an audience.
 #[derive(InputObject)]
 #[graphql(name = "SendAnnouncementInput")]
 pub struct AnnouncementInput {
     /// Code of a message type.
     pub r#type: String,
-    /// Whom it is for.
+    /// The audience.
     pub audience: AudienceInput,
-    /// What it says.
+    /// The content.
     pub content: ContentInput,
-    /// Who it is from, by the partner's own id; nobody where it is left out.
+    /// Your id of the sender. Default: no sender.
     pub sender: Option<ID>,
-    /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
-    /// where it is left out, or past.
+    /// Publishes within a second of this time instead of at once; at most ten years ahead. A time in the past means at
+    /// once.
     pub publish_at: Option<Instant>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
-    /// 1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with
-    /// other content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators
-    /// share theirs; each user has keys of their own.
+    /// 1 to 128 characters. A second call with the same key sends nothing and returns the notification of the first;
+    /// with other content it is `CONFLICT`. Keys are kept as long as the notification. The tenant's services and
+    /// operators share their keys; each user has separate ones.
     pub idempotency_key: Option<String>,
-    /// True: refused with `BAD_USER_INPUT` while the type's template has flaws on it, as `previewNotification` shows them, which the error
-    /// names. False: sent in any case, and readers see what `content` gives in the place of what fails.
+    /// True: `BAD_USER_INPUT` if the type's template fails on this notification; the error names the flaws, as
+    /// `previewNotification` returns them. False: it is sent in any case, and readers see the text of `content` instead
+    /// of each part that fails.
     #[graphql(default)]
     pub strict: bool,
 }
 
-/// Something happened to a target.
+/// A notification about an action on a target.
 #[derive(InputObject)]
 #[graphql(name = "SendReminderInput")]
 pub struct ReminderInput {
     /// Code of a message type.
     pub r#type: String,
-    /// To what it happened.
+    /// The target.
     pub target: TargetInput,
-    /// What happened, such as `comment`; 1 to 128 characters.
+    /// The action, such as `comment`; 1 to 128 characters.
     pub action: String,
-    /// Who did it; they are never reminded of their own doing. Their followers are reminded too.
+    /// Your id of the user who did it. They do not receive the reminder; their followers do.
     pub sender: Option<ID>,
-    /// What it says.
+    /// The content.
     pub content: ContentInput,
-    /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
-    /// where it is left out, or past.
+    /// As in `SendAnnouncementInput`.
     pub publish_at: Option<Instant>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
@@ -141,20 +142,19 @@ pub struct ReminderInput {
     pub strict: bool,
 }
 
-/// Something to say to one user.
+/// A notification to one user.
 #[derive(InputObject)]
 #[graphql(name = "SendMessageInput")]
 pub struct MessageInput {
     /// Code of a message type.
     pub r#type: String,
-    /// Whom it is for, by the partner's own id.
+    /// Your id of the receiver.
     pub receiver: ID,
-    /// Who it is from, by the partner's own id: nobody where it is left out, and USER themselves.
+    /// Your id of the sender. Default: no sender, or for USER the token's user, who must be the sender.
     pub sender: Option<ID>,
-    /// What it says.
+    /// The content.
     pub content: ContentInput,
-    /// In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
-    /// where it is left out, or past.
+    /// As in `SendAnnouncementInput`.
     pub publish_at: Option<Instant>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
     pub expires_at: Option<Instant>,
@@ -165,7 +165,7 @@ pub struct MessageInput {
     pub strict: bool,
 }
 
-/// One of the three.
+/// One of the three kinds of notifications.
 #[derive(OneofObject)]
 #[graphql(name = "SendNotificationInput")]
 pub enum SendInput {
@@ -182,7 +182,7 @@ pub struct SendMutation;
 
 #[Object]
 impl SendMutation {
-    /// To everyone, to groups or to named users. SERVICE, ADMIN.
+    /// Sends to everyone, to groups or to named users. SERVICE, ADMIN.
     async fn send_announcement(
         &self,
         ctx: &Context<'_>,
@@ -191,7 +191,8 @@ impl SendMutation {
         Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await?)
     }
 
-    /// To the subscribers of a target's action, users and groups, and to the sender's followers. SERVICE, ADMIN.
+    /// Sends to the subscribers of an action on a target, users and groups, and to the followers of the sender.
+    /// SERVICE, ADMIN.
     async fn send_reminder(
         &self,
         ctx: &Context<'_>,
@@ -200,8 +201,9 @@ impl SendMutation {
         Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await?)
     }
 
-    /// To one user. SERVICE, ADMIN; also USER, as themselves, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`), of types
-    /// with `usersMaySend`, with a path as the link. Each whole KiB of what a user sends counts as one operation more.
+    /// Sends to one user. SERVICE and ADMIN; USER as themselves, if the server allows it for the tenant
+    /// (`TIDINGS_USER_MESSAGES`), for types with `usersMaySend` and with a path as the link. Each whole KiB that a user
+    /// sends costs one more operation of their rate.
     async fn send_message(
         &self,
         ctx: &Context<'_>,
@@ -214,7 +216,7 @@ impl SendMutation {
                 return Err(Error::Forbidden("users of this tenant cannot send messages".into()).into());
             }
             if input.sender.as_ref().is_some_and(|sender| sender.as_str() != call.viewer.sub) {
-                return Err(Error::bad_input("input.sender", "must be themselves where users send").into());
+                return Err(Error::bad_input("input.sender", "must be the token's user if a user sends").into());
             }
             input.sender = Some(ID(call.viewer.sub.clone()));
         }
@@ -231,18 +233,19 @@ impl SendMutation {
         let sending = async {
             match send_translated(call, input).await {
                 Err(error) if call.known_user("input.receiver", &receiver).await?.is_none() => Err(error),
-                // The new receiver counts towards what the caller makes, and stays even if the message fails.
+                // The new receiver counts towards the caller's quota of created objects, and stays even if the message
+                // fails.
                 sent => Ok(sent),
             }
         };
         Ok(call.making(ctx, 1, sending.boxed()).await??)
     }
 
-    /// Up to 1,000 at once, in one transaction: all or nothing. SERVICE, ADMIN.
+    /// Sends up to 1,000 notifications in one transaction: all or none. SERVICE, ADMIN.
     async fn send_notifications(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "What to send, in this order; at most 1,000.")] inputs: Vec<SendInput>,
+        #[graphql(desc = "What to send, in this order, at most 1,000.")] inputs: Vec<SendInput>,
     ) -> Result<Vec<SendPayload>> {
         let call = Call::by(ctx, STAFF)?;
         let variants: Vec<&'static str> = inputs.iter().map(variant).collect();
@@ -266,11 +269,11 @@ async fn send_one(call: Call<'_>, input: SendInput) -> crate::error::Result<Send
     send_translated(call, translate(input).map_err(|error| error.within("input"))?).await
 }
 
-/// Boxed, so that the compiler does not look through all of a send for each caller.
+/// Boxed, to keep the large future of a send out of the types of its callers, which would slow compilation.
 fn send_translated(call: Call<'_>, input: Input) -> BoxFuture<'_, crate::error::Result<SendPayload>> {
     Box::pin(async move {
         let sent = send(call, vec![input], |_| "input".into()).await?.pop();
-        sent.ok_or_else(|| Error::internal("a send came to nothing"))
+        sent.ok_or_else(|| Error::internal("a send returned no outcome"))
     })
 }
 
@@ -300,7 +303,7 @@ fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
 }
 
 fn translate(input: SendInput) -> crate::error::Result<Input> {
-    // What the three kinds of input share.
+    // The fields that the three kinds of input share.
     macro_rules! input {
         ($input:ident, $addressees:expr) => {
             Input {

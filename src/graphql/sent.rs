@@ -1,4 +1,4 @@
-//! What was sent, for those who sent it: the list, changes and retractions.
+//! Sent notifications, for those who sent them: list, changes and retractions.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::audit_entry::Subject;
@@ -18,25 +18,25 @@ use crate::model::seal::Kind;
 
 names!(Notifications, "SentNotificationConnection", "SentNotificationEdge");
 
-/// What to list; conditions left out do not count.
+/// Filter of sent notifications. They must match all given conditions.
 #[derive(InputObject)]
 pub struct NotificationFilter {
     /// Codes of message types.
     pub types: Option<Vec<String>>,
-    /// Of one of these kinds.
+    /// Kinds of notifications.
     pub kinds: Option<Vec<NotificationKind>>,
-    /// In one of these states.
+    /// States of notifications.
     pub statuses: Option<Vec<NotificationStatus>>,
-    /// The partner's id of a user.
+    /// Your id of the sender.
     pub sender: Option<ID>,
     /// About this target.
     pub target: Option<TargetInput>,
-    /// Published at this instant or later. What is scheduled is not published yet.
+    /// Published at this instant or later. Scheduled notifications do not match.
     pub since: Option<Instant>,
     /// Published before this instant.
     pub until: Option<Instant>,
-    /// What its title has in it, wherever, without regard to case; 1 to 256 characters. The title is the one that was sent, and the
-    /// type's where it was sent without one.
+    /// Text anywhere in the title, ignoring case; 1 to 256 characters. The title is the one that was sent, or the
+    /// type's if it was sent without one.
     pub text: Option<String>,
 }
 
@@ -55,10 +55,10 @@ impl From<NotificationFilter> for Filter {
     }
 }
 
-/// What can be erased of a notification.
+/// Fields of a notification that can be erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum NotificationField {
-    /// `title`; only where the type has a template.
+    /// `title`; only if the type has a template.
     Title,
     /// `body`.
     Body,
@@ -68,28 +68,28 @@ pub enum NotificationField {
     Params,
     /// `data`.
     Data,
-    /// `expiresAt`: by the type's ttl again.
+    /// `expiresAt`: the type's ttl applies again.
     ExpiresAt,
 }
 
-/// What to change of a notification; what is left out, or null, stays.
+/// Changes to a notification. Absent and null fields stay.
 #[derive(InputObject)]
 pub struct NotificationPatch {
     /// 1 to 256 characters.
     pub title: Option<String>,
-    /// 16 KiB at most.
+    /// At most 16 KiB.
     pub body: Option<String>,
-    /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+    /// Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters.
     pub link: Option<String>,
-    /// For the type's template; 16 KiB of JSON at most.
+    /// Variables of the type's template, at most 16 KiB of JSON.
     pub params: Option<Json>,
-    /// For the client, untouched; 16 KiB of JSON at most.
+    /// JSON for the client, at most 16 KiB. The server returns it unchanged.
     pub data: Option<Json>,
-    /// Only while it is scheduled. What is past means at once.
+    /// Only while it is scheduled. A time in the past means now.
     pub publish_at: Option<Instant>,
     /// In the future.
     pub expires_at: Option<Instant>,
-    /// What to erase of it; nothing that is given as well.
+    /// Fields to erase. `BAD_USER_INPUT` if one is also given.
     pub clear: Option<Vec<NotificationField>>,
 }
 
@@ -117,7 +117,7 @@ pub struct SentQuery;
 
 #[Object]
 impl SentQuery {
-    /// What was sent under this id; null where there is nothing (any more). SERVICE, ADMIN.
+    /// The notification with this id; null if it does not exist (any more). SERVICE, ADMIN.
     async fn sent_notification(
         &self,
         ctx: &Context<'_>,
@@ -126,21 +126,22 @@ impl SentQuery {
         find(ctx, &id).await.transpose()
     }
 
-    /// What was sent or is scheduled, newest first: as it was handed in, and where the filter is about a time, as it was published. 20
-    /// where neither `first` nor `last` is given. A page that is filtered, but by a target or by times alone, looks at 10,000
-    /// notifications: it may have fewer than were asked for, or none, and go on at its `endCursor` (`startCursor`). All pages of one request
-    /// that are filtered by `text` look at 10,000 titles together; one for which nothing is left is an error. ADMIN, SERVICE.
+    /// Sent and scheduled notifications, newest first, in order of submission, or of publication if the filter has a
+    /// time. 20 without `first` and `last`. A page with another filter than a target or times scans 10,000
+    /// notifications: it may have fewer than requested, or none, and continues at its `endCursor` (`startCursor`). All
+    /// pages of one request that filter by `text` scan 10,000 titles together; a page that finds this used up is
+    /// `BAD_USER_INPUT`. SERVICE, ADMIN.
     async fn sent_notifications(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which notifications; all where it is left out.")] filter: Option<NotificationFilter>,
-        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only older ones than the notification at this cursor.")] after: Option<String>,
+        #[graphql(desc = "Which notifications to list. Default: all.")] filter: Option<NotificationFilter>,
+        #[graphql(desc = "Page size from the newest on, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only notifications older than the one at this cursor.")] after: Option<String>,
         #[graphql(
-            desc = "So many from the oldest on, 200 at the most; not with `first`, unless `before` alone is given."
+            desc = "Page size from the oldest on, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
         )]
         last: Option<i32>,
-        #[graphql(desc = "Only newer ones than the notification at this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only notifications newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<Walked<Plain<Notification>, Notifications>> {
         let call = Call::by(ctx, STAFF)?;
         let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
@@ -164,8 +165,8 @@ pub struct SentMutation;
 
 #[Object]
 impl SentMutation {
-    /// Changes what is scheduled, or amends what is published: every inbox shows the new text at its next read. `CONFLICT`
-    /// where it is retracted or has expired. SERVICE, ADMIN.
+    /// Changes a scheduled notification, or amends a published one: every inbox shows the new text at its next read.
+    /// `CONFLICT` if it is retracted or has expired. SERVICE, ADMIN.
     async fn update_sent_notification(
         &self,
         ctx: &Context<'_>,
@@ -179,8 +180,8 @@ impl SentMutation {
         known(&id, updated.map_err(|error| error.within("input"))?)
     }
 
-    /// Takes it out of every inbox, whose unread counts follow at once; what is scheduled is not published. Retracting twice
-    /// is the same as once. SERVICE, ADMIN.
+    /// Takes a notification out of every inbox and its unread count at once; a scheduled one is not published.
+    /// Retracting twice is the same as once. SERVICE, ADMIN.
     async fn retract_sent_notification(
         &self,
         ctx: &Context<'_>,

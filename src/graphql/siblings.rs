@@ -1,4 +1,4 @@
-//! Users that were asked for together, so that what is asked of each of them is read for all of them at once.
+//! Users of a request. Data of one of them is read for all of them in one batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error::Error;
 
 type Overviews = HashMap<UserId, overview::Overview>;
 
-/// Users that were asked for together.
+/// Users of a request.
 #[derive(Default)]
 pub struct Siblings {
     pub ids: Vec<UserId>,
@@ -26,7 +26,7 @@ pub struct Siblings {
 }
 
 impl Siblings {
-    /// Of these users.
+    /// For these users.
     pub fn of(ids: Vec<UserId>) -> Arc<Self> {
         Arc::new(Self { ids, ..Self::default() })
     }

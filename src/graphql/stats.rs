@@ -9,21 +9,22 @@ use super::scalars::{Instant, int};
 use crate::domain::notification::Notification;
 use crate::domain::tally::{self, Hour};
 
-/// How many users it addressed, has reached and was read by.
+/// How many users a notification addressed, reached, and was read by.
 #[derive(Clone, Copy, Debug, SimpleObject)]
 pub struct NotificationStats {
-    /// Users that it addressed when it was published: named users, members of the groups, followers of the sender and subscribers of the
-    /// target's action without the sender, or all users that the tenant knew. Preferences and later changes do not count.
-    /// An announcement to everyone reaches users who come later, too: `deliveredCount` where that is more. Null until counted, within a minute.
+    /// Users addressed at publication: named users, members of the groups, followers of the sender and subscribers of
+    /// the target's action without the sender, or all users that the tenant knew. Ignores preferences and later
+    /// changes. An announcement to everyone also reaches later users: this is `deliveredCount` if that is greater. Null
+    /// until counted, within a minute.
     pub audience_size: Option<i32>,
-    /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.
+    /// Users who got it into their inbox, even if they deleted it since. May lag by a minute.
     pub delivered_count: i32,
     /// Users who have read it, and not marked it unread since. May lag by a minute.
     pub read_count: i32,
 }
 
 impl NotificationStats {
-    /// Of one.
+    /// The stats of one notification.
     pub fn of(of: &Notification) -> Self {
         let number = |count: i64| int(count.max(0));
         Self {
@@ -34,22 +35,22 @@ impl NotificationStats {
     }
 }
 
-/// What the counts of a notification grew by within an hour, as they were counted.
+/// Growth of a notification's counts within an hour, by the time of counting.
 #[derive(SimpleObject)]
 pub struct NotificationHour {
-    /// When it began: full hours of UTC.
+    /// Start of the hour, in UTC.
     pub at: Instant,
-    /// In the inboxes of so many users more.
+    /// Growth of the number of users who got it into their inbox.
     pub delivered_count: i32,
-    /// Read by so many users more; negative where more marked it unread.
+    /// Growth of the number of users who read it; negative if more marked it unread.
     pub read_count: i32,
 }
 
-/// The hours of notifications that were asked for together.
+/// Hours of the notifications of a request, read in one batch.
 pub type SharedHours = AtOnce<Seq, Vec<Hour>>;
 
 impl SharedHours {
-    /// Those of one of them; none before it is published.
+    /// The hours of one of them; empty before it is published.
     pub async fn shown(&self, call: Call<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
         let Some(seq) = seq else { return Ok(Vec::new()) };
         let of = self.get(seq, |seqs| tally::hours(call.app, call.tenant, seqs)).await?;

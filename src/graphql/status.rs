@@ -74,7 +74,7 @@ impl ServiceNode {
     }
 }
 
-/// The connection by which nodes notify each other. Without it sessions are up to a second late.
+/// The message bus of the nodes. Without it sessions are up to a second late.
 #[derive(SimpleObject)]
 pub struct ServiceBus {
     /// Whether the node that answers hears the others and is heard.

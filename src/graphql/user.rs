@@ -1,4 +1,4 @@
-//! Users as everybody sees them.
+//! Public profiles of users.
 
 use entity::audit_entry::Subject;
 use std::collections::HashMap;
@@ -28,64 +28,65 @@ pub struct User(Source);
 #[derive(Clone)]
 enum Source {
     Known(Arc<Profile>),
-    /// Read with those of others.
+    /// Read in one batch with others.
     Among(Arc<Siblings>, UserId),
 }
 
 impl User {
-    /// One of several who were asked for together.
+    /// One of several users of a request. Their profiles are read in one batch.
     pub fn among(siblings: &Arc<Siblings>, row: UserId) -> Self {
         Self(Source::Among(siblings.clone(), row))
     }
 
-    /// One alone.
+    /// A single user.
     pub fn alone(row: UserId) -> Self {
         Self::among(&Siblings::of(vec![row]), row)
     }
 
-    /// One whose profile was read along with something else.
+    /// A user with a profile that was already read.
     pub fn known(profile: Profile) -> Self {
         Self(Source::Known(Arc::new(profile)))
     }
 
-    /// One that the tenant does not know, and that is not made: a profile with nothing in it but the id.
+    /// A user that the tenant does not know and the call does not create: a profile with only the id.
     pub fn unheard(id: &ID) -> Self {
         Self::known(Profile { external_id: id.0.clone(), ..Profile::default() })
     }
 
-    /// The profile, which is read with those of the others.
+    /// The profile. The first read also loads those of the other users of the request.
     pub async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
         match &self.0 {
             Source::Known(profile) => Ok(profile.clone()),
-            // Boxed: all fields share the room of the largest, and every sender of an item is a user.
+            // Boxed: the future of an object is as large as that of its largest field, and each item has a user as its
+            // sender.
             Source::Among(siblings, row) => Ok(Arc::new(Box::pin(siblings.profile(call, *row)).await?)),
         }
     }
 }
 
-/// The public profile of a user, which everybody in the tenant may see. In a supergraph it is an entity, whose fields other
-/// subgraphs may have too; what is private is in `Viewer`.
+/// The public profile of a user, visible to all users of the tenant. In a supergraph it is an entity, and other
+/// subgraphs may add fields. Private data is in `Viewer`.
 #[Object]
 impl User {
-    /// The partner's own id of the user.
+    /// Your id of the user.
     #[graphql(shareable)]
     async fn id(&self, ctx: &Context<'_>) -> Result<ID> {
         Ok(ID(self.read(Call::of(ctx)).await?.external_id.clone()))
     }
 
-    /// As far as the partner has told it (`saveUserProfiles`).
+    /// Set by your backend (`saveUserProfiles`).
     #[graphql(shareable)]
     async fn name(&self, ctx: &Context<'_>) -> Option<Result<String>> {
         self.read(Call::of(ctx)).await.map(|profile| profile.name.clone()).transpose()
     }
 
-    /// As far as the partner has told it (`saveUserProfiles`): an absolute http(s) URL or a path.
+    /// An absolute http(s) URL or a path, set by your backend (`saveUserProfiles`).
     #[graphql(shareable)]
     async fn avatar_url(&self, ctx: &Context<'_>) -> Option<Result<String>> {
         self.read(Call::of(ctx)).await.map(|profile| profile.avatar_url.clone()).transpose()
     }
 
-    /// BCP 47, as far as the partner has told it (`saveUserProfiles`).
+    /// BCP 47 language tag, set by your backend (`saveUserProfiles`).
     #[graphql(shareable)]
     async fn locale(&self, ctx: &Context<'_>) -> Option<Result<String>> {
         self.read(Call::of(ctx)).await.map(|profile| profile.locale.clone()).transpose()
@@ -97,21 +98,21 @@ pub struct UserQuery;
 
 #[Object]
 impl UserQuery {
-    /// The user of a supergraph (Apollo Federation 2). Any role. One of whom the tenant has never heard has a profile without
-    /// anything in it, and is not made.
+    /// The user of a supergraph (Apollo Federation 2). Any role. For an unknown id it returns a profile with only the
+    /// id, and creates no user.
     #[graphql(entity)]
     async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Option<Result<User>> {
         Some(ctx.data_unchecked::<Entities>().user(ctx, &id).await)
     }
 
-    /// Users of whom the tenant has heard, by the beginning of their id, as it is written, or of their name, without regard to case: first the one
-    /// whose id it is, then other ids in their order, then names in theirs. White space at either end does not count, and no character is a
-    /// wildcard. SERVICE, ADMIN.
+    /// Known users by a prefix of their id (case-sensitive) or of their name (ignoring case). The user with exactly
+    /// this id comes first, then other ids in order, then names in order. White space around `text` is ignored; no
+    /// character is a wildcard. SERVICE, ADMIN.
     async fn search_users(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "What it begins with; 1 to 128 characters.")] text: String,
-        #[graphql(desc = "So many at the most, as many as a page holds; 20 where it is left out.")] first: Option<i32>,
+        #[graphql(desc = "Prefix of the id or the name, 1 to 128 characters.")] text: String,
+        #[graphql(desc = "Maximum number of users, up to 200. Default: 20.")] first: Option<i32>,
     ) -> Result<Vec<User>> {
         let call = Call::by(ctx, STAFF)?;
         let many = connection::size(call, "first", first)?;
@@ -139,37 +140,38 @@ pub enum ProfileField {
     Digest,
 }
 
-/// What to change of a user's profile; what is left out, or null, stays.
+/// Changes to a user's profile. Absent and null fields stay.
 #[derive(InputObject)]
 pub struct UserProfileInput {
-    /// The partner's own id of the user; 1 to 128 characters.
+    /// Your id of the user, 1 to 128 characters.
     pub id: ID,
     /// 1 to 256 characters.
     pub name: Option<String>,
     /// An absolute http(s) URL or a path.
     pub avatar_url: Option<String>,
-    /// BCP 47.
+    /// BCP 47 language tag.
     pub locale: Option<String>,
-    /// Where they are reached outside: all of their addresses, five at the most. Nobody is shown them but the user, services and operators.
+    /// All of the user's addresses outside of the inbox, at most five. Visible only to the user, services and
+    /// operators.
     pub contacts: Option<Vec<UserContactInput>>,
-    /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+    /// IANA time zone, such as `Europe/Berlin`.
     pub time_zone: Option<String>,
-    /// When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none. What falls due then goes out when
-    /// it is over, as far as it is still wanted; what is of mandatory types goes out at once.
+    /// Quiet hours in `timeZone`, or in UTC without one. A delivery that falls due in them goes out at their end, if it
+    /// still applies; mandatory types go out at once.
     pub quiet: Option<QuietHoursInput>,
-    /// When they are sent digests (`MessageDeliveryRuleInput.digest`), by the same clocks; at 08:00 of each day where nothing is said. One that
-    /// is waited for already comes no later than it was due.
+    /// Time of digests (`MessageDeliveryRuleInput.digest`) in the same zone. Default: 08:00 every day. A digest that is
+    /// already scheduled is not postponed.
     pub digest: Option<DigestTimeInput>,
-    /// What to erase of it; nothing that is given as well.
+    /// Fields to erase. `BAD_USER_INPUT` if one is also given.
     pub clear: Option<Vec<ProfileField>>,
 }
 
 /// An address of a user.
 #[derive(OneofObject)]
 pub enum UserContactInput {
-    /// For mail: `ada@example.com`, 254 bytes at the most.
+    /// Email address such as `ada@example.com`, at most 254 bytes.
     Email(String),
-    /// For WeChat: the `openid` by which the tenant's official account knows them; 1 to 128 letters, digits, `-` and `_`.
+    /// The user's `openid` at the tenant's WeChat official account: 1 to 128 letters, digits, `-` and `_`.
     WechatOpenId(String),
 }
 
@@ -188,15 +190,15 @@ impl UserContactInput {
     }
 }
 
-/// Where a user is reached outside.
+/// An address of a user outside of the inbox.
 #[derive(SimpleObject)]
 pub struct UserContact {
-    /// By what it is reached.
+    /// The channel.
     pub channel: DeliveryChannel,
-    /// Their address there: of mail, or the `openid` by which the tenant's official account of WeChat knows them.
+    /// The email address, or the user's `openid` at the tenant's WeChat official account.
     pub address: String,
-    /// Since when nothing is sent there, for it was refused three times in a row; null where it is not so. Saving it again has it tried
-    /// again.
+    /// When the server stopped sending there, after three refusals in a row; null if it sends. Saving the address again
+    /// resumes delivery.
     pub refused_since: Option<Instant>,
 }
 
@@ -232,11 +234,12 @@ pub struct UserMutation;
 
 #[Object]
 impl UserMutation {
-    /// Up to 1,000 profiles, all or none; who was never mentioned is made. Answers with them in the order given. SERVICE, ADMIN.
+    /// Saves up to 1,000 profiles, all or none, and creates unknown users. Returns them in the order given. SERVICE,
+    /// ADMIN.
     async fn save_user_profiles(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "One a user, 1,000 at the most.")] inputs: Vec<UserProfileInput>,
+        #[graphql(desc = "One per user, at most 1,000.")] inputs: Vec<UserProfileInput>,
     ) -> Result<Vec<User>> {
         let call = Call::by(ctx, STAFF)?;
         call.audits::<&str>(ctx, Subject::User, &[]);
@@ -249,7 +252,7 @@ impl UserMutation {
     }
 }
 
-/// Profiles by the partner's ids, of those who are known.
+/// Profiles of those users that the tenant knows, by external id.
 pub async fn profiles(call: Call<'_>, ids: &[String]) -> crate::error::Result<HashMap<String, Profile>> {
     let rows: Vec<UserId> = user::find(call.app, call.tenant, ids).await?.into_values().collect();
     let profiles = user::profiles(call.app, call.tenant, &rows).await?;

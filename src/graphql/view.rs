@@ -1,4 +1,4 @@
-//! Views that read themselves.
+//! Auto-read views.
 
 use entity::audit_entry::Subject;
 use std::collections::HashMap;
@@ -43,8 +43,8 @@ impl From<ViewKeyInput> for Key {
 /// A view as a user sees it.
 pub struct View(pub view::View);
 
-/// A chat, feed or news page whose items count as read when the user looks at it. `unread` and `lastVisitedAt` are
-/// those of the one user whom the response is about; 0 and null if it is about none or several.
+/// A chat, feed or news page: its items count as read when the user looks at it. `unread` and `lastVisitedAt` belong to
+/// the one user of the response; they are 0 and null if it is about no user or several.
 #[Object(name = "InboxView")]
 impl View {
     /// Opaque. It names the view as this user sees it.
@@ -65,7 +65,7 @@ impl View {
 
     /// Activities since the user's last visit, or since the user joined. The user's own activities count as visits.
     /// Exact, up to `cap`.
-    fn unread(&self, #[graphql(desc = "Where the count stops, at least 1.")] cap: Option<i32>) -> Result<Plain<Count>> {
+    fn unread(&self, #[graphql(desc = "Cap of the count, at least 1.")] cap: Option<i32>) -> Result<Plain<Count>> {
         if cap.is_some_and(|cap| cap < 1) {
             return Err(Error::bad_input("cap", "must be at least 1").into());
         }
@@ -90,12 +90,12 @@ impl View {
 
 type Lists = HashMap<UserId, Vec<view::View>>;
 
-/// Lists of views of users who were asked for together, each read once for all of them.
+/// Lists of views for the users of a request. Each list is read once for all of them.
 #[derive(Default)]
 pub struct SharedViews(Mutex<HashMap<Listing, Arc<OnceCell<Lists>>>>);
 
 impl SharedViews {
-    /// The list of one of the users.
+    /// The list of one user.
     pub async fn of(
         &self,
         call: Call<'_>,
@@ -204,7 +204,7 @@ impl ViewMutation {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which view.")] key: ViewKeyInput,
-        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Option<Vec<ID>>,
+        #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Option<Vec<ID>>,
     ) -> Result<ViewPayload> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
@@ -221,7 +221,7 @@ impl ViewMutation {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "Which view.")] key: ViewKeyInput,
-        #[graphql(desc = "The partner's own ids of the users; at most 10,000.")] users: Option<Vec<ID>>,
+        #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Option<Vec<ID>>,
     ) -> Result<ViewPayload> {
         let call = Call::by(ctx, &[Role::User, Role::Service])?;
         let (by, users) = members(call, users)?;
@@ -235,7 +235,7 @@ impl ViewMutation {
     async fn record_activity(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "What happened, in this order; at most 1,000.")] inputs: Vec<ActivityInput>,
+        #[graphql(desc = "The activities in order, at most 1,000.")] inputs: Vec<ActivityInput>,
     ) -> Result<RecordActivityPayload> {
         let call = Call::by(ctx, &[Role::Service])?;
         let activity = |input: ActivityInput| Activity {
@@ -281,7 +281,7 @@ impl ViewMutation {
     async fn delete_view_code(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which code.")] code: String,
+        #[graphql(desc = "Code of the kind of views.")] code: String,
     ) -> Result<DeleteCodePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, Subject::ViewCode, &[&code]);
@@ -304,6 +304,6 @@ fn members(call: Call<'_>, users: Option<Vec<ID>>) -> crate::error::Result<(By, 
             Ok((By::Themselves, vec![call.viewer.sub.clone()]))
         }
         (_, Some(named)) => Ok((By::Partner, named)),
-        (_, None) => Err(Error::bad_input("users", "is required, for the token is not a user's")),
+        (_, None) => Err(Error::bad_input("users", "is required, because the token is not a user's")),
     }
 }

@@ -1,4 +1,4 @@
-//! What goes out, and under which status.
+//! Responses and their statuses.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use serde_json::json;
 use crate::error::Error;
 use crate::graphql::{Budget, error_code, outcome};
 
-/// Names a request, to whoever sent it and in the log.
+/// Identifies a request, to its sender and in the log.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A comment is sent when nothing else was for this long, so that nobody in between takes the stream for dead.
+/// After this long without an event a comment is sent, so that no proxy takes the stream for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What came of a request, as metrics and logs call it: goes with the answer as far as the log.
+/// The outcome of a request for metrics and logs. It travels with the response as far as the log.
 #[derive(Clone, Debug)]
 pub struct Code(pub String);
 
 const GRAPHQL_JSON: &str = "application/graphql-response+json";
-/// The media type of requests, and the older one of answers.
+/// The media type of requests, and the older one of responses.
 pub const JSON: &str = "application/json";
-/// A stream of answers.
+/// The media type of event streams.
 pub const EVENTS: &str = "text/event-stream";
 
-/// The media type to answer in; nothing where the client takes none of the three.
+/// The media type to answer in. `None` if the client accepts none of the three.
 pub fn media(headers: &HeaderMap) -> Option<&'static str> {
     let Some(accept) = headers.get(header::ACCEPT) else { return Some(JSON) };
     let accept = accept.to_str().unwrap_or_default();
@@ -45,13 +45,13 @@ pub fn media(headers: &HeaderMap) -> Option<&'static str> {
         .max_by_key(|media| (*media == EVENTS, *media == GRAPHQL_JSON))
 }
 
-/// To a client that takes no media type of ours.
+/// For a client that accepts none of these media types.
 pub fn not_acceptable() -> Response {
-    let error = Error::bad_input("accept", format!("must take {GRAPHQL_JSON}, {JSON} or {EVENTS}"));
+    let error = Error::bad_input("accept", format!("must include {GRAPHQL_JSON}, {JSON} or {EVENTS}"));
     refusal(JSON, StatusCode::NOT_ACCEPTABLE, &error)
 }
 
-/// What came of a request that was executed, as far as there is room for it, and its caller takes what they have asked for.
+/// The response of an executed request. An error if it exceeds `budget`, or if `keep` has no room left for the caller.
 pub fn answer(
     media: &'static str,
     response: &GraphqlResponse,
@@ -64,7 +64,7 @@ pub fn answer(
     match budget.json(response) {
         Ok(body) => {
             let Some(body) = keep(body) else {
-                let why = "answers that were asked for before are not taken: read them first, or ask for less at once";
+                let why = "too many earlier responses are unread: read them first, or request less at once";
                 return refusal(media, StatusCode::SERVICE_UNAVAILABLE, &Error::Unavailable(why.into()));
             };
             let mut answer = respond(media, StatusCode::OK, body);
@@ -75,14 +75,14 @@ pub fn answer(
     }
 }
 
-/// What is known to come of a request, without an error.
+/// A cached response, which has no errors.
 pub fn known(media: &'static str, text: String) -> Response {
     let mut answer = respond(media, StatusCode::OK, text);
     answer.extensions_mut().insert(Code("OK".into()));
     answer
 }
 
-/// Why a request was not executed, or has no answer.
+/// The response of a request that was not executed, or has no result.
 pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
     let code = outcome(response);
     let extension = |name: &str| response.errors.first()?.extensions.as_ref()?.get(name).cloned();
@@ -106,48 +106,48 @@ pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
     answer
 }
 
-/// Answers what was never executed with a stream too, for a client cannot read the body of anything else.
+/// Refuses with a stream, because an event stream's client cannot read any other body.
 fn refused_stream(response: &GraphqlResponse) -> Response {
     let errors = next(json!({ "errors": response.errors }).to_string());
     streamed(iter([errors, complete()]))
 }
 
-/// Events as they come.
+/// A response that streams events.
 pub fn streamed(events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let mut events = events.map(Ok::<_, Infallible>).boxed();
-    // What is logged of the stream goes by the id of the request that began it.
+    // Log lines of the stream carry the id of the request that began it.
     let span = tracing::Span::current();
     let events = poll_fn(move |context| span.in_scope(|| events.poll_next_unpin(context)));
     let mut answer = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
-    // Proxies that gather an answer before they pass it on (nginx) are told not to.
+    // Tells proxies that buffer responses (nginx) not to.
     answer.headers_mut().insert("x-accel-buffering", header::HeaderValue::from_static("no"));
     answer
 }
 
-/// An answer.
+/// One result.
 pub fn next(data: String) -> Event {
     Event::default().event("next").data(data)
 }
 
-/// There is none after it.
+/// The last event.
 pub fn complete() -> Event {
     Event::default().event("complete").data("")
 }
 
-/// Whether a request was never executed: then there is no data at all.
+/// Whether a request was not executed. Then there is no data at all.
 pub fn is_refused(response: &GraphqlResponse) -> bool {
     response.data == Value::Null && response.errors.iter().any(|error| error.path.is_empty())
 }
 
-/// The status of a request that was not executed. What concerns proxies and retries has it under both media types;
-/// what is wrong with the query only under the newer one, where the older says 200.
+/// The status of a request that was not executed. Errors that concern proxies and retries have it under both media
+/// types. Errors in the query have it under the newer one only; the older one says 200.
 fn status(code: &str, media: &str) -> StatusCode {
     match code {
         "UNAUTHENTICATED" => StatusCode::UNAUTHORIZED,
         "RATE_LIMITED" => StatusCode::TOO_MANY_REQUESTS,
         "UNAVAILABLE" => StatusCode::SERVICE_UNAVAILABLE,
         "INTERNAL" => StatusCode::INTERNAL_SERVER_ERROR,
-        // As Apollo's server has it: the client sends the same again, with the query.
+        // As Apollo Server does: the client sends the request again, with the query.
         "PERSISTED_QUERY_NOT_FOUND" | "PERSISTED_QUERY_NOT_SUPPORTED" => StatusCode::OK,
         _ if media != GRAPHQL_JSON => StatusCode::OK,
         "FORBIDDEN" => StatusCode::FORBIDDEN,
@@ -155,7 +155,7 @@ fn status(code: &str, media: &str) -> StatusCode {
     }
 }
 
-/// To a request that the schema has not seen.
+/// Refuses a request before the schema sees it.
 pub fn refusal(media: &'static str, status: StatusCode, error: &Error) -> Response {
     if let Error::Internal(_) = error {
         tracing::error!(cause = error.told(), "a request failed");
@@ -177,7 +177,7 @@ pub fn described(error: &Error) -> serde_json::Value {
     json!({ "message": error.to_string(), "extensions": extensions })
 }
 
-/// Says how to authenticate to whoever has not (RFC 9110, section 15.5.2), and when to come back where we are too busy.
+/// Says how to authenticate (RFC 9110, section 15.5.2), and when to retry if the server is busy.
 fn help(answer: &mut Response) {
     let (name, value) = match answer.status() {
         StatusCode::UNAUTHORIZED => (header::WWW_AUTHENTICATE, "Bearer"),

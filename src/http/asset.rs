@@ -1,4 +1,4 @@
-//! Files that are part of the binary, where they are kept gzipped.
+//! Files that are compiled into the binary, gzipped.
 
 use std::io::Read;
 use std::sync::OnceLock;
@@ -16,17 +16,17 @@ use super::unread::shared;
 /// Name, media type and gzipped content.
 pub type File = (&'static str, &'static str, &'static [u8]);
 
-/// Browsers keep what has a name that changes with its content.
+/// For files with a name that changes with their content.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
-/// What keeps its name they ask for again after five minutes, and may show for a day while they do.
+/// For files with a lasting name. Browsers revalidate them after five minutes, and may show the old content for a day.
 const FOR_NOW: &str = "public, max-age=300, stale-while-revalidate=86400";
 
-/// What whatever is served is sent with.
+/// Sent with every response of the site.
 pub const ALWAYS: [(HeaderName, &str); 2] =
     [(header::X_CONTENT_TYPE_OPTIONS, "nosniff"), (header::REFERRER_POLICY, "no-referrer")];
 
-/// The files of a part of the site.
+/// The files of one part of the site.
 #[derive(Debug)]
 pub struct Assets(Vec<Asset>);
 
@@ -36,15 +36,15 @@ struct Asset {
     media: &'static str,
     gzipped: &'static [u8],
     is_lasting: bool,
-    /// Without its quotes.
+    /// The tag without its quotes.
     tag: String,
-    /// The content for clients that do not take gzip. All answers share it: a client that asks for it and reads nothing holds a
-    /// reference, not a copy.
+    /// The content for clients that do not accept gzip. All responses share it: a client that requests it and reads
+    /// nothing holds a reference, not a copy.
     inflated: OnceLock<Bytes>,
 }
 
 impl Assets {
-    /// Of these files; `lasting` are the names that stay the same while the content changes.
+    /// For these files. `lasting` names those that keep their name when their content changes.
     pub fn of(files: &[File], lasting: &[&str]) -> Self {
         let asset = |(name, media, gzipped): &File| {
             let is_lasting = lasting.contains(name);
@@ -54,7 +54,7 @@ impl Assets {
         Self(files.iter().map(asset).collect())
     }
 
-    /// The file of this name as the client takes it.
+    /// The file of this name, in an encoding that the client accepts.
     pub fn send(&self, name: &str, asked: &HeaderMap) -> Result<Response, StatusCode> {
         let asset = self.0.iter().find(|asset| asset.name == name).ok_or(StatusCode::NOT_FOUND)?;
         let kept = [
@@ -75,7 +75,7 @@ impl Assets {
 }
 
 impl Asset {
-    /// Whether the client has it, by one of the tags that it names (RFC 9110, section 13.1.2).
+    /// Whether the client has the file already, by a tag that it sends (RFC 9110, section 13.1.2).
     fn is_known(&self, asked: &HeaderMap) -> bool {
         let listed = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
         let mut tags = listed.flat_map(|value| value.split(',')).map(str::trim);
@@ -94,12 +94,12 @@ impl Asset {
             tracing::error!(%error, self.name, "an asset cannot be served");
             StatusCode::INTERNAL_SERVER_ERROR
         })?;
-        // Of two clients that ask first at the same time, one keeps what the other has made.
+        // If two clients come first at the same time, one uses the content that the other has inflated.
         Ok(self.inflated.get_or_init(|| content.into()).clone())
     }
 }
 
-/// Whether the client takes gzip (RFC 9110, 12.5.3). Who says nothing gets content as it is.
+/// Whether the client accepts gzip (RFC 9110, section 12.5.3). Without the header it gets the plain content.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let listed = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = listed.flat_map(|value| value.split(',')).map(|entry| {

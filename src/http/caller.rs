@@ -1,4 +1,4 @@
-//! Who is calling.
+//! Authenticates callers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,7 +17,7 @@ use crate::graphql::{Route, Share, Viewer};
 use crate::model::actor::Origin;
 use crate::model::network::Network;
 
-/// Who is calling, with one operation counted of their rate; the answer to those who may not go on.
+/// Authenticates the caller and counts one operation towards its rate. On failure, the response to send.
 pub async fn counted(
     server: &Server,
     headers: &HeaderMap,
@@ -33,7 +33,7 @@ pub async fn counted(
     Ok(caller)
 }
 
-/// Who is calling; nobody where nothing is shown that counts, and introspection needs nothing.
+/// Authenticates the caller. `None` without valid credentials if public introspection is enabled.
 async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, Pass)>> {
     let may_be_nobody = server.app.config.wire.public_schema && !headers.contains_key(header::AUTHORIZATION);
     match by_request(server, headers) {
@@ -42,12 +42,12 @@ async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, P
     }
 }
 
-/// What somebody shows so that it is known who they are.
+/// The credentials of a request.
 #[derive(Clone, Debug)]
 pub enum Shown {
     Nothing,
     Token(String),
-    /// What the cookie of a session says, which counts where there is no token: not even a wrong one.
+    /// A session cookie. It is used only without an `Authorization` header, even an invalid one.
     Session(Session),
 }
 
@@ -58,7 +58,7 @@ fn by_request(server: &Server, headers: &HeaderMap) -> Result<Shown> {
     Ok(shown::of_request(server, headers)?.map_or(Shown::Nothing, Shown::Session))
 }
 
-/// What is shown with a socket's first request, which counts where its first message shows nothing.
+/// The credentials of a WebSocket's first request. They are used if its first message has no token.
 pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
     if headers.contains_key(header::AUTHORIZATION) {
         return bearer(headers).map_or(Shown::Nothing, Shown::Token);
@@ -66,13 +66,13 @@ pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
     shown::of_socket(server, headers).map_or(Shown::Nothing, Shown::Session)
 }
 
-/// From what kind of address a request comes.
+/// The class of the address that a request comes from.
 pub fn origin(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> Origin {
     client_address(server, connection, headers).map_or(Origin::Unknown, Origin::of)
 }
 
-/// The client's address: that of the connection, or, if that is a proxy of `TIDINGS_TRUSTED_PROXIES`, the one that the proxy adds to
-/// `X-Forwarded-For`. `None` without a connection, or if the proxy names no address.
+/// The client's address: the peer's, or, if the peer is a proxy of `TIDINGS_TRUSTED_PROXIES`, the one that the proxy
+/// added to `X-Forwarded-For`. `None` without a connection, or if the proxy's entry is no address.
 pub fn client_address(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> Option<IpAddr> {
     let proxies = &server.app.config.connections.trusted_proxies;
     let mut client = connection?.address.to_canonical();
@@ -87,7 +87,7 @@ pub fn client_address(server: &Server, connection: Option<&ConnectionState>, hea
     Some(client)
 }
 
-/// An address as proxies write it: some with a port, some in brackets or quotes.
+/// An address as proxies write it: some add a port, brackets or quotes.
 fn address(told: &str) -> Option<IpAddr> {
     let told = told.trim().trim_matches('"');
     let bare = || told.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
@@ -96,13 +96,13 @@ fn address(told: &str) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-/// The token of a request.
+/// The bearer token of a request.
 fn bearer(headers: &HeaderMap) -> Option<String> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-/// Who is calling by what they show, and for how long that counts.
+/// Verifies credentials. Returns the caller and how long the credentials are valid.
 pub async fn verified(server: &Server, shown: Shown) -> Result<(Viewer, Pass)> {
     let (claims, pass) = match shown {
         Shown::Nothing => return Err(Error::Unauthenticated("send a token: Authorization: Bearer …".into())),
@@ -120,7 +120,7 @@ pub async fn verified(server: &Server, shown: Shown) -> Result<(Viewer, Pass)> {
     Ok((Viewer::of(&server.app, claims).await?, pass))
 }
 
-/// To whoever could not be told from others.
+/// The response to a caller that could not be authenticated.
 pub fn unknown(media: &'static str, error: &Error) -> Response {
     let status = match error {
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,

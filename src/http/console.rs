@@ -1,4 +1,4 @@
-//! The console: a page that is part of the binary, and needs nothing from elsewhere. `console/` has its sources.
+//! The console: a page in the binary that loads nothing from other servers. Its sources are in `console/`.
 
 use std::convert::Infallible;
 use std::sync::LazyLock;
@@ -14,19 +14,19 @@ use futures_util::stream::iter;
 use super::asset::{ALWAYS, Assets};
 use super::unread::shared;
 
-/// The page as it was built, with `{nonce}` where the nonce belongs.
+/// The built page, with `{nonce}` in the place of the nonce.
 const PAGE: &str = include_str!("../../console/dist/index.html");
 
-/// All that the page loads. A name changes with the content.
+/// The files that the page loads. Their names change with their content.
 static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::of(&include!("../../console/dist/assets.rs"), &[]));
 
-/// Nothing runs or loads but what this server serves. The editor, Monaco, makes `<style>` elements, which need the nonce, and
-/// places its lines by `style` attributes, which can have none: they run nothing, and what they load is held to `img-src`.
+/// Only this server's files run or load. The Monaco editor makes `<style>` elements, which need the nonce, and places
+/// its lines with `style` attributes, which cannot have one. Those run nothing, and `img-src` restricts their images.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; \
     style-src 'self' 'nonce-{nonce}'; style-src-attr 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// For workers, which load their parts.
+/// For workers, which load their modules.
 const ASSET_POLICY: &str = "default-src 'none'; script-src 'self'; frame-ancestors 'none'";
 
 /// The page.
@@ -36,28 +36,28 @@ pub async fn page() -> Result<Response, StatusCode> {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, policy),
-        // A nonce is for once.
+        // A nonce is used once.
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
     ];
     let (before, after) = PAGE.split_once("{nonce}").unwrap_or((PAGE, ""));
     let length = [(header::CONTENT_LENGTH, before.len() + nonce.len() + after.len())];
-    // In parts: all answers share the text around the nonce.
+    // In parts, so that all responses share the text around the nonce.
     let parts = [Bytes::from_static(before.as_bytes()), nonce.into(), Bytes::from_static(after.as_bytes())];
     let page = shared(Body::from_stream(iter(parts.map(Ok::<_, Infallible>))));
     Ok((headers, length.map(|(name, length)| (name, HeaderValue::from(length))), OPENERS, ALWAYS, page).into_response())
 }
 
-/// What the page loads; browsers keep it for good.
+/// A file that the page loads. Browsers keep it.
 pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let policy = [(header::CONTENT_SECURITY_POLICY, ASSET_POLICY)];
     Ok((policy, OPENERS, ASSETS.send(&name, &headers)?).into_response())
 }
 
-/// Nobody who opens the page, or whom it opens, has a hold on it.
+/// Other origins cannot access the page's window, whether they opened it or it opened them.
 pub(super) const OPENERS: [(HeaderName, &str); 1] =
     [(HeaderName::from_static("cross-origin-opener-policy"), "same-origin")];
 
-/// What nobody can guess: 16 bytes, as a policy has them.
+/// 16 random bytes, for a Content-Security-Policy.
 pub(super) fn nonce() -> Result<String, getrandom::Error> {
     let mut random = [0_u8; 16];
     getrandom::fill(&mut random)?;

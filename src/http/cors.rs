@@ -1,4 +1,4 @@
-//! Pages of other sites: closed to all but those of `TIDINGS_ORIGINS`.
+//! CORS: the API is closed to pages of other sites, except those of `TIDINGS_ORIGINS`.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use super::answer::REQUEST_ID;
 use crate::config::{Config, WireConfig};
 
-/// How long a browser may remember what it was allowed; Chrome takes no more.
+/// How long a browser may cache a preflight. Chrome's maximum.
 const MAX_AGE: Duration = Duration::from_hours(2);
 
-/// The least time between two lines of the log about pages that are not let in.
+/// The least time between two log lines about refused pages.
 const LINES: Duration = Duration::from_mins(1);
 
-/// Lets pages of the listed origins use the API; nothing where none is listed, so that a preflight fails.
+/// Lets pages of the listed origins use the API. `None` if none is listed, so that preflights fail.
 pub fn layer(config: &Config) -> Option<CorsLayer> {
     let WireConfig { origins, local_origins, .. } = &config.wire;
     if origins.is_empty() && !local_origins {
@@ -36,10 +36,10 @@ pub fn layer(config: &Config) -> Option<CorsLayer> {
     Some(layer)
 }
 
-/// Whether a page of the request's `Origin` may open a socket here, which no preflight asks before.
+/// Whether a page of the request's `Origin` may open a WebSocket here. Browsers send no preflight for WebSockets.
 ///
-/// It may when it comes from the `Host` that was asked (whatever the scheme, for a proxy may end TLS), when it is listed,
-/// and when there is no `Origin`, because then it is no browser.
+/// It may if its origin has the request's `Host` (with any scheme, because a proxy may end TLS), if its origin is
+/// listed, or if there is no `Origin`, because then the client is no browser.
 pub fn origin_allowed(config: &Config, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
     let Ok(origin) = origin.to_str() else { return false };
@@ -55,14 +55,14 @@ fn is_listed(config: &WireConfig, origin: &str) -> bool {
         || config.local_origins && is_local(origin)
 }
 
-/// Whether a page is this machine's own, by whatever port it is served.
+/// Whether an origin is on this machine, on any port.
 fn is_local(origin: &str) -> bool {
     let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")).unwrap_or_default();
     let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.contains(']') { host } else { name });
     matches!(name, "localhost" | "127.0.0.1" | "[::1]") || name.ends_with(".localhost")
 }
 
-/// Says in the log, once a minute at most, that a page was not let in: its developer sees only that nothing works.
+/// Logs, at most once a minute, that a page was refused. Its developer sees only that nothing works.
 pub fn note_refused(config: &Config, headers: &HeaderMap) {
     static NOTED_AT: Mutex<Option<Instant>> = Mutex::new(None);
     if origin_allowed(config, headers) {
@@ -72,7 +72,10 @@ pub fn note_refused(config: &Config, headers: &HeaderMap) {
     if noted_at.is_none_or(|at| at.elapsed() > LINES) {
         *noted_at = Some(Instant::now());
         let origin = headers.get(header::ORIGIN);
-        tracing::warn!(?origin, "a page of this origin may not use the API: TIDINGS_ORIGINS lists those that may");
+        tracing::warn!(
+            ?origin,
+            "a page of this origin may not use the API: list the origin in TIDINGS_ORIGINS to allow it"
+        );
     }
 }
 

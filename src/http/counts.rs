@@ -1,9 +1,9 @@
-//! How many there are of each; of whom there is none nothing is kept.
+//! Counters by key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// How many there are of each key; a key of which there is none takes no memory.
+/// A count for each key. A key with a count of zero takes no memory.
 #[derive(Debug)]
 pub struct Counts<K>(HashMap<K, usize>);
 
@@ -14,17 +14,17 @@ impl<K> Default for Counts<K> {
 }
 
 impl<K: Eq + Hash> Counts<K> {
-    /// How many there are of one.
+    /// The count of a key.
     pub fn of(&self, key: &K) -> usize {
         self.0.get(key).copied().unwrap_or_default()
     }
 
-    /// So many more.
+    /// Adds to the count of a key.
     pub fn add(&mut self, key: K, many: usize) {
         *self.0.entry(key).or_default() += many;
     }
 
-    /// So many less.
+    /// Subtracts from the count of a key.
     pub fn remove(&mut self, key: &K, many: usize) {
         let Some(left) = self.0.get_mut(key) else { return };
         *left = left.saturating_sub(many);

@@ -1,4 +1,4 @@
-//! The desk: the page of operators and support, which is part of the binary and needs nothing from elsewhere. `desk/` has its sources.
+//! The desk: the page for operators and support, in the binary. It loads nothing from other servers. Sources: `desk/`.
 
 use std::sync::LazyLock;
 
@@ -12,22 +12,22 @@ use super::asset::{ALWAYS, Assets};
 use super::console::OPENERS;
 use super::unread::shared;
 
-/// The page as it was built.
+/// The built page.
 const PAGE: &str = include_str!("../../desk/dist/index.html");
 
-/// All that the page loads. A name changes with the content.
+/// The files that the page loads. Their names change with their content.
 static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::of(&include!("../../desk/dist/assets.rs"), &[]));
 
-/// The first part of each path of the page itself, which reads the rest (`desk/src/route.js`).
+/// The first segments of the page's own paths. The page interprets the rest (`desk/src/route.js`).
 const PLACES: [&str; 8] = ["compose", "sent", "users", "catalogue", "deliveries", "rules", "audit", "now"];
 
-/// Nothing runs, loads or is asked but what this server serves; and no text becomes markup or script but the page's own templates.
+/// The page runs, loads and requests only from this server, and only its own templates make markup or script from text.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
     require-trusted-types-for 'script'; trusted-types lit-html; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const ASSET_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// Where they are served.
+/// The routes of the desk.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/desk", get(async || page()))
@@ -49,13 +49,13 @@ fn page() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, PAGE_POLICY),
-        // What it loads changes its names with each version.
+        // The names of its files change with each version.
         (header::CACHE_CONTROL, "no-store"),
     ];
     (headers, OPENERS, ALWAYS, shared(PAGE)).into_response()
 }
 
-/// What the page loads; browsers keep it for good.
+/// A file that the page loads. Browsers keep it.
 async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let policy = [(header::CONTENT_SECURITY_POLICY, ASSET_POLICY)];
     Ok((policy, OPENERS, ASSETS.send(&name, &headers)?).into_response())

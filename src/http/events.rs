@@ -9,8 +9,8 @@ use super::server::Server;
 use super::session::{Pass, Session};
 use crate::graphql::{Admitted, Viewer};
 
-/// Answers with a stream of results: `next` each, and `complete` after the last. A stream that ends without that was
-/// cut off (the token has expired, its user has signed out, or the server restarts), and its client comes back.
+/// Answers with a stream of results: a `next` for each, and `complete` after the last. A stream that ends without
+/// `complete` was cut off: the token expired, the user signed out, or the server restarts. The client reconnects.
 pub fn answer(server: &Server, (viewer, pass): (Viewer, Pass), session: Session, admitted: Admitted) -> Response {
     let (app, sessions) = (server.app.clone(), server.sessions.clone());
     let cut_off = async move {

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::graphql::{Admitted, Known, Poll, Viewer};
 use crate::model::fingerprint::fingerprint;
 
-/// Queries only: whatever changes something must not be in an address. Sockets come this way, too.
+/// Queries only: a request that changes something must not be in a URL. WebSocket upgrades arrive here, too.
 pub async fn get(
     State(server): State<Server>,
     connection: Option<Extension<Arc<ConnectionState>>>,
@@ -29,7 +29,7 @@ pub async fn get(
 ) -> Response {
     if request.headers().contains_key(header::UPGRADE) {
         let mut answer = socket::upgrade(server, connection.map(|Extension(state)| state), &mut request);
-        // With how the client has written the names of headers: the answer's are written in the same way.
+        // With the client's spelling of header names, which the response repeats.
         answer.extensions_mut().extend(request.extensions().clone());
         return answer;
     }
@@ -46,9 +46,9 @@ pub async fn post(State(server): State<Server>, asked: Asked) -> Response {
     answer_to(&server, asked, Method::Post).await
 }
 
-/// How something is asked.
+/// The HTTP method of a request.
 enum Method {
-    /// By an address, with the tags of the answers that the client knows.
+    /// Has the tags of the responses that the client holds.
     Get {
         known: Vec<HeaderValue>,
     },
@@ -63,13 +63,13 @@ impl Method {
         }
     }
 
-    /// Whether the client knows the answer with this tag (RFC 9110, section 13.1.2).
+    /// Whether the client holds the response with this tag (RFC 9110, section 13.1.2).
     fn knows(&self, tag: Option<i64>) -> bool {
         let (Self::Get { known }, Some(tag)) = (self, tag) else { return false };
         known.iter().any(|known| known.to_str().is_ok_and(|known| is_among(tag, known)))
     }
 
-    /// An answer with this tag, or that it is one that the client knows.
+    /// The response with this tag, or 304 if the client holds it.
     fn answer(&self, tag: Option<i64>, answer: impl FnOnce() -> Response) -> Response {
         match tag {
             Some(tag) if self.knows(Some(tag)) => not_modified(tag),
@@ -97,7 +97,7 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
     let operation = admitted.operation.clone();
     let name = method.name();
     let print = move || fingerprint(&[name.as_bytes(), media.as_bytes(), &said].join(&b' '));
-    // Else nobody would know an answer again.
+    // Otherwise no later request could reuse the response.
     let polling = viewer.filter(|_| media != EVENTS && (is_get || server.schema.remembers()));
     let mut answer = match polling.and_then(|viewer| Poll::of(viewer, &mut admitted, is_get, print)) {
         Some(poll) => polled(server, media, (caller, admitted), &poll, &method).await,
@@ -107,7 +107,7 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
     if has_token { uncounted(answer) } else { answer }
 }
 
-/// The answer to a poll. Where it is known without being made, nothing is executed.
+/// The response to a cacheable query. Executes nothing if the cached response is still valid.
 async fn polled(
     server: &Server,
     media: &'static str,
@@ -139,7 +139,7 @@ async fn polled(
     }
 }
 
-/// One answer, or a stream of them where that is what the client takes.
+/// One response, or a stream if the client asks for one.
 async fn execute(server: &Server, media: &'static str, caller: Option<(Viewer, Pass)>, admitted: Admitted) -> Response {
     match caller {
         Some((viewer, pass)) if media == EVENTS => {
@@ -152,7 +152,7 @@ async fn execute(server: &Server, media: &'static str, caller: Option<(Viewer, P
     }
 }
 
-/// The one answer of an execution, of which somebody sees the text before it goes out.
+/// Executes a request. `seen` gets the response's text before it is sent.
 async fn executed(
     server: &Server,
     media: &'static str,
@@ -166,7 +166,7 @@ async fn executed(
         seen(&response, &text);
         match &viewer {
             Some(viewer) => server.unread.kept(viewer, text, budget.most()),
-            // `unread` counts answers without a token by network.
+            // `unread` counts responses without a token by network.
             None => Some(text.into()),
         }
     };

@@ -1,4 +1,4 @@
-//! JSON that clients send, and where it is wrong.
+//! Parses JSON from clients, and locates errors in it.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,27 +9,27 @@ use crate::json::is_reserved;
 /// A byte order mark, which some programs write. A parser may ignore it (RFC 8259, section 8.1).
 const MARK: &str = "\u{feff}";
 
-/// The most characters of the path to what is wrong.
+/// The most characters of the path to an error.
 const PATH: usize = 200;
 
-/// The most characters of what is wrong with it, which may repeat what was sent.
+/// The most characters of an error's description, which may repeat the input.
 const WHAT: usize = 200;
 
-/// Reads a text. What is wrong is named by its path, line and column.
+/// Parses a text. Errors give path, line and column.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     let text = text.strip_prefix(MARK.as_bytes()).unwrap_or(text);
     if is_reserved(text) {
-        return Err(Error::bad_input("", "the body has a key that is reserved: it begins with $serde_json::private::"));
+        return Err(Error::bad_input("", "the body has a key with the reserved prefix $serde_json::private::"));
     }
     serde_json::from_slice(text).map_err(|error| wrong(text, &error))
 }
 
-/// Why a text is no JSON.
+/// The error for an invalid text.
 fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
     let told = error.to_string();
     let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
     let what = if what.contains("surrogate") || what.contains("hex escape") {
-        "half a character, or a broken escape: \\ud800 to \\udbff and \\udc00 to \\udfff stand together"
+        "half a surrogate pair, or an invalid escape: \\ud800 to \\udbff must be followed by \\udc00 to \\udfff"
     } else {
         what
     };
@@ -38,16 +38,16 @@ fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
     let (line, column) = (error.line(), String::from_utf8_lossy(before).chars().count());
     let field = path(text);
     let subject = if field.is_empty() { "the body " } else { "" };
-    let kind = if error.is_data() { "is not what it has to be" } else { "is not valid JSON" };
+    let kind = if error.is_data() { "has an invalid value" } else { "is not valid JSON" };
     let what: String = what.chars().take(WHAT).collect();
     Error::bad_input(field, format!("{subject}{kind} at line {line}, column {column}: {what}"))
 }
 
-/// The path to what is wrong. It reads the text a second time, so that valid requests do not pay for paths.
+/// The path to an error. Parses the text a second time, so that valid requests do not pay for tracking paths.
 fn path(text: &[u8]) -> String {
     let read = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_slice(text));
     let path = read.err().map(|error| error.path().to_string()).unwrap_or_default();
-    // Of what is wrong between two keys, the step after the last one that is known has no name.
+    // For an error between two keys, the step after the last known key has no name.
     path.trim_end_matches(['.', '?']).chars().take(PATH).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The wire: routes, who is calling, health, the desk and the console, and the end of it all.
+//! HTTP: routes, authentication, health, the desk and the console, and the shutdown.
 
 mod answer;
 mod asset;
@@ -40,19 +40,19 @@ use crate::error::{Ailment, Error, Result};
 use serve::{ConnectionLimiter, Draining};
 pub use server::Server;
 
-/// How long requests under way may take once the server was told to stop.
+/// How long requests in progress may take after the shutdown has begun.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// How long the database may take to say that it is ready: whoever asks is told within two seconds.
+/// How long the database may take to report its migrations: `/readyz` answers within two seconds.
 const READY: Duration = Duration::from_millis(1_500);
 
 impl Server {
-    /// All that is served to everybody, for an application that has pages of its own.
+    /// All public routes, for an application that adds pages of its own.
     pub fn routes(&self) -> Router {
         self.observed(self.everything())
     }
 
-    /// The same where we are alone: whoever opens the address is shown where to go.
+    /// The same for a server that is not part of another application: `/` leads to the desk.
     fn own_routes(&self) -> Router {
         let first = get(async || Redirect::temporary("/desk"));
         self.observed(self.everything().route("/", first).merge(self.pages.clone().with_state(())))
@@ -80,7 +80,7 @@ impl Server {
         routes
     }
 
-    /// All that is served where `TIDINGS_ADMIN_LISTEN` says.
+    /// The routes of the listener `TIDINGS_ADMIN_LISTEN`.
     fn admin_routes(&self) -> Router {
         self.observed(health().route("/metrics", get(metrics)))
     }
@@ -89,9 +89,9 @@ impl Server {
         routes.layer(from_fn_with_state(self.clone(), observe::observe)).with_state(self.clone())
     }
 
-    /// Serves until `stop` is over. Then `/readyz` says no for as long as balancers need to see it (`TIDINGS_DRAIN_SECONDS`), while
-    /// everything goes on; after that sessions are asked to come back elsewhere over three seconds, and requests under way have 20
-    /// seconds to end.
+    /// Serves until `stop` completes. Then `/readyz` fails for `TIDINGS_DRAIN_SECONDS` so that load balancers notice,
+    /// while everything else goes on. After that sessions are closed over three seconds, and requests in progress have
+    /// 20 seconds to end.
     pub fn serve(
         self,
         listener: TcpListener,
@@ -100,8 +100,8 @@ impl Server {
         self.serve_until(listener, Box::pin(stop))
     }
 
-    /// Boxed, as are [`App::start`](crate::app::App::start) and the worker's, so that it is compiled here, and not again with
-    /// every program that waits for it.
+    /// Boxed, like [`App::start`](crate::app::App::start) and the worker's, so that it is compiled here and not again
+    /// in each program that awaits it.
     fn serve_until(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<()>> {
         Box::pin(self.serve_to_the_end(listener, stop))
     }
@@ -116,14 +116,14 @@ impl Server {
             begin.begin();
             tokio::time::sleep(drain).await;
             sessions.stop();
-            // Nobody waits for it where the server has failed already.
+            // The receiver is gone if the server has already failed.
             let _ = told.send(());
         };
         let admin = match self.app.config.listen.admin {
             Some(address) => Some(listen(address)?),
             None => None,
         };
-        // Until the end, so that whoever asks meanwhile is told that we are stopping.
+        // Until the end, so that health checks meanwhile see that the server is stopping.
         let administered = async {
             match admin {
                 Some(listener) => {
@@ -136,9 +136,9 @@ impl Server {
         let served = async {
             let limiter = ConnectionLimiter::public(&self.app);
             serve::serve(limiter, draining, listener, self.own_routes(), stop).await;
-            // Sockets have left their connections, so that these do not wait for them.
+            // WebSockets have left their connections, which therefore do not wait for them.
             self.sessions.gone().await;
-            // Mutations go on although their clients have gone.
+            // Mutations go on after their clients have disconnected.
             self.schema.landed().await;
         };
         let grace = async {
@@ -154,10 +154,10 @@ impl Server {
     }
 }
 
-/// Listens on an address. Connections wait there in a line as long as the system allows (`net.core.somaxconn`): when all
-/// sessions of a node come back at once, whoever finds the line full tries again only after a second.
+/// Listens on an address. The backlog is as long as the system allows (`net.core.somaxconn`): when all sessions of a
+/// node reconnect at once, a client that finds the backlog full retries only after a second.
 ///
-/// Fails with `Unavailable` where somebody else listens there, and with `Config` where nobody can.
+/// Fails with `Unavailable` if the address is in use, and with `Config` if it cannot be used.
 pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     let listener = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
@@ -167,17 +167,17 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
         socket.listen(u32::from(u16::MAX))
     };
     listener().map_err(|error: std::io::Error| {
-        let why = format!("{address} cannot be listened on: {error}");
+        let why = format!("cannot listen on {address}: {error}");
         if error.kind() == ErrorKind::AddrInUse { Error::Unavailable(why) } else { Error::Config(why) }
     })
 }
 
-/// How we are, for whoever watches over us.
+/// Liveness and readiness.
 fn health() -> Router<Server> {
     Router::new().route("/healthz", get(async || "alive\n")).route("/readyz", get(ready))
 }
 
-/// For Prometheus.
+/// Metrics for Prometheus.
 async fn metrics(State(server): State<Server>) -> impl IntoResponse {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     for (name, size, idle) in server.app.db.pools() {
@@ -186,8 +186,8 @@ async fn metrics(State(server): State<Server>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, kind)], server.app.metrics.render())
 }
 
-/// Whether requests should be sent here: not when stopping, nor without the database or its newest tables, nor by a clock that
-/// may be wrong.
+/// Whether this node should get requests. Not while it is stopping, without the database or its newest migrations, or
+/// with a clock that may be wrong.
 async fn ready(State(server): State<Server>) -> (StatusCode, String) {
     match unready(&server).await {
         None => (StatusCode::OK, "ready\n".into()),
@@ -205,7 +205,7 @@ async fn unready(server: &Server) -> Option<String> {
     }
     let migrations = match timeout(READY, app.db.migrations()).await {
         _ if app.db.ailment() == Some(Ailment::Away) => return Some("the database does not answer".into()),
-        // Others have answers: it is busy, and its tables are those that we started with.
+        // Other statements succeed: the database is busy, and its tables are those checked at the start.
         Err(_) if app.db.answers() => None,
         Err(_) => return Some("the database does not answer".into()),
         Ok(Err(_)) => return Some("the database cannot be reached".into()),

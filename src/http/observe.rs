@@ -1,7 +1,7 @@
-//! What is seen of every HTTP request from outside: its id, its line in the log, its span, its count.
+//! Wraps every HTTP request: its id, log line, span and count.
 //!
-//! None of that says who asks, for what, or with which token: of an address only the route, of a query only its kind and
-//! the field of our own schema.
+//! None of them shows the caller, the token or the content: of a URL only the route, of a query only its kind and its
+//! top-level field in our schema.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use crate::model::network::Network;
 use crate::telemetry;
 use crate::telemetry::metrics::Http;
 
-/// Characters of an id that somebody before us gave.
+/// The most characters of an id given by a proxy.
 const ID: usize = 64;
 
-/// Wraps everything that is served.
+/// Wraps every route.
 pub async fn observe(State(server): State<Server>, mut request: Request, next: Next) -> Response {
     let began_at = Instant::now();
     let network = network(&server, &request);
-    // Handlers count callers without a token by it.
+    // Handlers count callers without a token by network.
     request.extensions_mut().insert(network);
     let id = given(request.headers()).unwrap_or_else(new);
-    // Handlers find it there, whoever gave it.
+    // Handlers find the id there in any case.
     request.headers_mut().insert(REQUEST_ID, id.clone());
     let method = method(request.method());
     let path = request.extensions().get::<MatchedPath>().cloned();
     let path = path.as_ref().map_or("other", MatchedPath::as_str);
     let span = span(request.headers());
-    // Of the layers only the log knows the outer span: to a collector this is the whole request.
+    // The outer span exists only in the log. For a trace collector this span is the whole request.
     let trace = span.in_scope(|| {
         tracing::debug_span!(
             target: "tidings::trace", "http", otel.name = format_args!("{method} {path}"), otel.kind = "server",
@@ -61,7 +61,7 @@ pub async fn observe(State(server): State<Server>, mut request: Request, next: N
     trace.record("graphql.operation", name).record("code", code);
     let micros = u64::try_from(began_at.elapsed().as_micros()).unwrap_or(u64::MAX);
     span.in_scope(|| {
-        // Overload is counted: a line for each who is turned away would add to it.
+        // Overload is counted instead: a log line for each refused request would add to it.
         if code == "INTERNAL" || (status >= 500 && code != "UNAVAILABLE") {
             tracing::warn!(target: "tidings::request", method, path, status, micros, kind, operation = name, code, "failed");
         } else {
@@ -79,22 +79,22 @@ fn network(server: &Server, request: &Request) -> Network {
     client_address(server, connection, request.headers()).map_or(Network::unknown(), Network::of)
 }
 
-/// The span that everything logged of a request stands in; also of a session, which goes by the request that began it.
+/// The span of all log lines of a request. A session uses the span of the request that began it.
 pub fn span(headers: &HeaderMap) -> Span {
     tracing::error_span!("request", id = headers.get(REQUEST_ID).map(text))
 }
 
-/// The id that a proxy gave: up to 64 visible characters of ASCII.
+/// The id from a proxy: up to 64 visible ASCII characters.
 fn given(headers: &HeaderMap) -> Option<HeaderValue> {
     let id = headers.get(REQUEST_ID)?;
     let is_sane = (1..=ID).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic);
     is_sane.then(|| id.clone())
 }
 
-/// 16 random bytes as hexadecimal digits.
+/// 16 random bytes in hexadecimal.
 fn new() -> HeaderValue {
     let mut random = [0_u8; 16];
-    // Without randomness there are no keys either, and nobody is served for long.
+    // Without randomness there are no keys either, so the server will soon fail anyway.
     let _ = getrandom::fill(&mut random);
     let mut id = String::with_capacity(32);
     for byte in random {
@@ -107,7 +107,7 @@ fn text(id: &HeaderValue) -> &str {
     id.to_str().unwrap_or_default()
 }
 
-/// A method by its name, where it is one that we know.
+/// A method's name, if known.
 fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

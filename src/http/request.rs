@@ -1,4 +1,4 @@
-//! What is asked, over HTTP (<https://graphql.github.io/graphql-over-http/draft/>) or in a message of a socket.
+//! GraphQL requests over HTTP (<https://graphql.github.io/graphql-over-http/draft/>) or in a WebSocket message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use crate::model::network::Network;
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// The most bytes of a body without a token, which only introspection needs: its longest query has 4 KiB.
+/// The most bytes of a body without a token. Only introspection needs none, and its longest query has 4 KiB.
 const STRANGER_BODY_BYTES: usize = 16 * 1024;
 
-/// A query in an address.
+/// The query parameters of a GET request.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Address {
@@ -41,15 +41,15 @@ struct Address {
     extensions: Option<String>,
 }
 
-/// A request over HTTP, in an address or as a body of JSON, with one operation counted of its caller's rate.
+/// A request over HTTP, from the URL or a JSON body. One operation has been counted towards its caller's rate.
 pub struct Asked {
-    /// The media type of its answer.
+    /// The media type of the response.
     pub media: &'static str,
-    /// Nobody where the schema is public and no token was sent.
+    /// `None` if the schema is public and the request has no token and no valid session.
     pub caller: Option<(Viewer, Pass)>,
-    /// Not looked at yet.
+    /// Not validated yet.
     pub request: Request,
-    /// All that was said: the body, or what stands in the address.
+    /// The body, or the URL's query string.
     pub said: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ impl FromRequest<Server> for Asked {
         } else {
             let read = Query::<Address>::try_from_uri(&parts.uri);
             let Query(address) = read.map_err(|rejection| {
-                let error = Error::bad_input("", format!("the address cannot be read: {}", rejection.body_text()));
+                let error = Error::bad_input("", format!("the query string cannot be read: {}", rejection.body_text()));
                 refusal(media, StatusCode::BAD_REQUEST, &error)
             })?;
             Some(address)
@@ -81,7 +81,7 @@ impl FromRequest<Server> for Asked {
             answer.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             return Err(answer);
         }
-        // Nobody makes us read a body who has not said who they are, or has used up their rate.
+        // The server reads the body only after the caller is authenticated and its rate checked.
         let network = parts.extensions.get::<Network>().copied().unwrap_or_default();
         let mut caller = counted(server, &parts.headers, network, media).await?;
         if let Some((viewer, _)) = &mut caller {
@@ -135,24 +135,24 @@ impl Address {
     }
 }
 
-/// As JSON, and as nothing else: a form of another site cannot send that.
+/// Only JSON is accepted, because a form of another site cannot send it.
 fn is_json(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JSON)
 }
 
-/// Whether a body is compressed, or coded in some other way.
+/// Whether a body is compressed or otherwise encoded.
 fn is_encoded(headers: &HeaderMap) -> bool {
     let is_plain = |coding: &str| coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity");
     let codings = headers.get_all(header::CONTENT_ENCODING).into_iter();
     !codings.map(|value| value.to_str().unwrap_or("?")).all(|codings| codings.split(',').all(is_plain))
 }
 
-/// What a body says.
+/// Parses a body.
 fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
     let error = match json::read(body) {
         Ok(Value::Object(fields)) => return Ok(fields),
-        Ok(_) => Error::bad_input("", "the body must be one JSON object: requests are not sent in batches"),
+        Ok(_) => Error::bad_input("", "the body must be one JSON object: batched requests are not supported"),
         Err(error) => error,
     };
     Err((StatusCode::BAD_REQUEST, error))
@@ -162,7 +162,7 @@ fn one(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {
     request_of(fields).map_err(|error| (StatusCode::BAD_REQUEST, error))
 }
 
-/// A body of at most `most` bytes, of which no more is read, and for which nobody waits for more than 30 s.
+/// Reads a body of at most `most` bytes, for at most 30 s. Reads nothing beyond that.
 pub async fn whole(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
     let late = |_| (StatusCode::REQUEST_TIMEOUT, Error::bad_input("", "the body must arrive within 30 s"));
     tokio::time::timeout(BODY_TIME, read(headers, body, most)).await.map_err(late)?
@@ -180,7 +180,7 @@ async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (
     let mut bytes = Vec::with_capacity(length.unwrap_or_default());
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| (StatusCode::BAD_REQUEST, Error::bad_input("", "the body broke off")))?;
+        let chunk = chunk.map_err(|_| (StatusCode::BAD_REQUEST, Error::bad_input("", "the body ended early")))?;
         if bytes.len() + chunk.len() > most {
             return Err(too_large());
         }
@@ -189,7 +189,7 @@ async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (
     Ok(bytes)
 }
 
-/// The request that a JSON object makes, or what is wrong with it.
+/// The request in a JSON object, or an error that names the invalid field.
 pub fn request_of(mut fields: Map<String, Value>) -> Result<Request> {
     let text = |fields: &mut Map<String, Value>, name: &str| match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
@@ -202,7 +202,7 @@ pub fn request_of(mut fields: Map<String, Value>) -> Result<Request> {
         Some(_) => Err(Error::bad_input(name, "must be a JSON object")),
     };
     let query = text(&mut fields, "query")?;
-    // `id`, as clients of Relay have it.
+    // Relay clients call it `id`.
     let document_id = text(&mut fields, "documentId")?.or(text(&mut fields, "id")?);
     let operation_name = text(&mut fields, "operationName")?;
     let variables = object(&mut fields, "variables")?;

@@ -1,4 +1,4 @@
-//! What handlers work with.
+//! The state that handlers share.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use crate::app::App;
 use crate::domain::live::Live;
 use crate::graphql::Schema;
 
-/// A running Tidings, as its doors have it. Copies are one and the same, and cost nothing: there are some for each request.
+/// A running server, as HTTP handlers see it. Clones share one state and are cheap: each request makes some.
 #[derive(Clone, Debug)]
 pub struct Server(Arc<Parts>);
 
-/// What it is made of.
+/// The parts of a server.
 #[derive(Clone, Debug)]
 pub struct Parts {
     pub(super) app: Arc<App>,
     pub(super) schema: Schema,
     pub(super) sessions: Sessions,
     pub(super) unread: Unread,
-    /// What else is served where we are alone.
+    /// Further pages, for a server that is not part of another application.
     pub(super) pages: Router,
 }
 
@@ -35,20 +35,20 @@ impl Deref for Server {
 }
 
 impl Server {
-    /// Over a running Tidings, with the live sessions of this process.
+    /// Over a running application, with the live sessions of this process.
     pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
         let (schema, sessions) = (Schema::new(app.clone(), live), Sessions::new(app.clone()));
         let unread = Unread::new(app.clone());
         Self(Arc::new(Parts { app, schema, sessions, unread, pages: Router::new() }))
     }
 
-    /// With further pages, which nothing of ours looks after.
+    /// Adds pages from outside this crate.
     #[must_use]
     pub fn with(self, pages: Router) -> Self {
         Self(Arc::new(Parts { pages, ..Arc::unwrap_or_clone(self.0) }))
     }
 
-    /// The API that is served.
+    /// The GraphQL API.
     pub fn schema(&self) -> &Schema {
         &self.0.schema
     }

@@ -1,4 +1,4 @@
-//! Sessions: sockets and event streams that stay open, which are counted, bounded, and asked to leave at the end.
+//! Sessions: open WebSockets and event streams. The server counts and limits them, and closes them at a shutdown.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::domain::ended_session;
 use crate::error::{Error, Result};
 use crate::graphql::{Viewer, Who};
 
-/// How long sessions take to leave, one after the other, so that not all come back at once.
+/// The time over which a shutdown closes the sessions, so that they do not all reconnect at once.
 const SPREAD: Duration = Duration::from_secs(3);
 
-/// How long a socket or event stream may go on after its user has signed out of the desk.
+/// How long a WebSocket or event stream may go on after its user has signed out of the desk.
 const SIGNED_OUT_WITHIN: Duration = Duration::from_secs(10);
 
-/// All sessions of a server.
+/// All sessions of this node.
 #[derive(Clone, Debug)]
 pub struct Sessions(Arc<Inner>);
 
@@ -29,26 +29,26 @@ pub struct Sessions(Arc<Inner>);
 struct Inner {
     app: Arc<App>,
     open: Mutex<Counts<Who>>,
-    /// How many there are, and whether they are to leave.
+    /// The number of sessions and reservations.
     count: watch::Sender<u32>,
-    /// How many of them have not shown a token yet.
+    /// The number of them without a token yet.
     newcomers: AtomicU32,
-    /// Whether somebody should look for another node already.
+    /// Whether load balancers should choose another node.
     is_draining: AtomicBool,
     is_stopping: watch::Sender<bool>,
 }
 
-/// The least that newcomers may have.
+/// The minimum of the limit for newcomers.
 const NEWCOMERS: u32 = 10;
 
-/// Room for one of them, until it is dropped; nobody need know yet whose it will be.
+/// A reserved session, until it is dropped. Its user need not be known yet.
 #[derive(Debug)]
 pub struct Place {
     sessions: Sessions,
     is_newcomers: bool,
 }
 
-/// One of them, until it is dropped.
+/// A session of a user, until it is dropped.
 #[derive(Debug)]
 pub struct Session {
     place: Place,
@@ -56,7 +56,7 @@ pub struct Session {
 }
 
 impl Sessions {
-    /// None yet.
+    /// Without sessions.
     pub fn new(app: Arc<App>) -> Self {
         Self(Arc::new(Inner {
             app,
@@ -68,7 +68,7 @@ impl Sessions {
         }))
     }
 
-    /// Room for one more; `UNAVAILABLE` where this node has as many as it may.
+    /// Reserves a session. `UNAVAILABLE` if this node has its maximum.
     pub fn place(&self) -> Result<Place> {
         let Inner { app, count, .. } = &*self.0;
         let most = app.config.sessions;
@@ -84,13 +84,13 @@ impl Sessions {
         Ok(Place { sessions: self.clone(), is_newcomers: false })
     }
 
-    /// Room for one more of whom no token is known yet. A tenth is for them all together, so that they leave room for others.
+    /// Reserves a session for a client without a token yet. All of these share a tenth of the sessions.
     pub fn place_of_newcomer(&self) -> Result<Place> {
         let Inner { app, newcomers, .. } = &*self.0;
         let most = (app.config.sessions / 10).max(NEWCOMERS);
         let more = |count| (count < most).then_some(count + 1);
         if newcomers.fetch_update(Relaxed, Relaxed, more).is_err() {
-            return Err(Error::Unavailable(format!("{most} sockets have not shown a token yet")));
+            return Err(Error::Unavailable(format!("{most} sockets have not sent a token yet")));
         }
         match self.place() {
             Ok(mut place) => {
@@ -104,22 +104,22 @@ impl Sessions {
         }
     }
 
-    /// This node is about to stop: new ones are still let in, but should rather go elsewhere.
+    /// The node is about to stop. It still accepts sessions, but `/readyz` fails.
     pub fn drain(&self) {
         self.0.is_draining.store(true, Relaxed);
     }
 
-    /// Whether it is.
+    /// Whether [`Sessions::drain`] was called.
     pub fn are_draining(&self) -> bool {
         self.0.is_draining.load(Relaxed)
     }
 
-    /// Asks all of them to leave.
+    /// Begins to close all sessions.
     pub fn stop(&self) {
         self.0.is_stopping.send_replace(true);
     }
 
-    /// Over when one of them is to leave: each after another part of a few seconds.
+    /// Completes when one session is to close. Each waits a random part of three seconds.
     pub async fn stopped(&self) {
         // The sender lives as long as `self`.
         let _ = self.0.is_stopping.subscribe().wait_for(|is_stopping| *is_stopping).await;
@@ -127,21 +127,21 @@ impl Sessions {
         tokio::time::sleep(SPREAD * u32::try_from(share).unwrap_or_default() / 1000).await;
     }
 
-    /// Over when none is left.
+    /// Completes when no session is left.
     pub async fn gone(&self) {
         let _ = self.0.count.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
 impl Place {
-    /// The session of a viewer who takes it; `UNAVAILABLE` where they have as many as they may.
+    /// Turns the reservation into the viewer's session. `UNAVAILABLE` if the viewer has its maximum.
     pub fn taken(mut self, viewer: &Viewer) -> Result<Session> {
         let who = viewer.who();
         let Inner { app, open, .. } = &*self.sessions.0;
         let most = app.config.sessions_per_user;
         let mut open = open.lock();
         if open.of(&who) >= most as usize {
-            return Err(Error::Unavailable(format!("at most {most} sessions a user at the same time")));
+            return Err(Error::Unavailable(format!("a user can have at most {most} sessions at the same time")));
         }
         open.add(who.clone(), 1);
         drop(open);
@@ -152,7 +152,7 @@ impl Place {
 }
 
 impl Place {
-    /// It is nobody's any more who has not shown a token.
+    /// The client is no longer without a token, or is gone.
     fn comes_in(&mut self) {
         if std::mem::take(&mut self.is_newcomers) {
             self.sessions.0.newcomers.fetch_sub(1, Relaxed);
@@ -177,12 +177,12 @@ impl Drop for Session {
     }
 }
 
-/// The credential of a socket, and how long it is valid.
+/// A session's credential, and how long it is valid.
 #[derive(Clone, Debug)]
 pub struct Pass {
     /// Seconds since 1970.
     exp: i64,
-    /// That of a cookie's session, which its user may end before.
+    /// The id of the sign-in session, for a cookie. Its user may end it early.
     session_id: Option<String>,
 }
 
@@ -197,19 +197,19 @@ impl Pass {
         Self { exp: session.claims.exp, session_id: Some(session.id.clone()) }
     }
 
-    /// How long it counts from now on without another look, at most a year: that is as good as for ever, and can be added to an instant.
+    /// Time until the next check of the credential. At most a year, so that it can be added to an instant.
     pub fn left(&self, app: &App) -> Duration {
         let left = self.exp.saturating_mul(1000).saturating_sub(app.now()).max(0);
         let most = if self.session_id.is_some() { SIGNED_OUT_WITHIN } else { Duration::from_hours(24 * 365) };
         Duration::from_millis(left.unsigned_abs()).min(most)
     }
 
-    /// What to say where it counts no more.
+    /// The close reason when the credential has ended.
     pub fn ended(&self) -> &'static str {
         if self.session_id.is_some() { "the session has ended: sign in again" } else { "the token has expired" }
     }
 
-    /// Whether it is still valid. If the database cannot be asked, it is.
+    /// Whether it is still valid after `left`. A token never is; a sign-in session is until it expires or is ended.
     pub async fn counts(&self, app: &App) -> bool {
         let Some(id) = &self.session_id else { return false };
         let is_over = self.exp.saturating_mul(1000) <= app.now();

@@ -1,23 +1,23 @@
-//! Tags of answers, by which clients ask whether what they know is still so (RFC 9110, section 8.8.3).
+//! Cache validators (`ETag`), with which clients revalidate cached responses (RFC 9110, section 8.8.3).
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::answer::Code;
 
-/// As it stands in headers. Weak, for a proxy may compress what it is about.
+/// The header's value. Weak, because a proxy may compress the response.
 fn written(tag: i64) -> String {
     format!("W/\"{tag:016x}\"")
 }
 
-/// Whether it is among those of an `If-None-Match`.
+/// Whether the tag is in an `If-None-Match`.
 pub fn is_among(tag: i64, known: &str) -> bool {
     let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let tag = strong(&written(tag));
     known.trim() == "*" || known.split(',').any(|one| strong(one) == tag)
 }
 
-/// An answer that its client may keep, and has to ask about each time.
+/// A response that the client may cache, but must revalidate each time.
 pub fn tagged(mut answer: Response, tag: i64) -> Response {
     let headers = answer.headers_mut();
     if let Ok(tag) = HeaderValue::try_from(written(tag)) {
@@ -28,7 +28,7 @@ pub fn tagged(mut answer: Response, tag: i64) -> Response {
     answer
 }
 
-/// That the client knows the answer.
+/// 304: the client holds the response.
 pub fn not_modified(tag: i64) -> Response {
     let mut answer = tagged(StatusCode::NOT_MODIFIED.into_response(), tag);
     answer.extensions_mut().insert(Code("OK".into()));

@@ -1,4 +1,4 @@
-//! The bell, the inbox and the preferences as custom elements, and what shows Web Push, for pages of any origin. `ui/elements` has their sources.
+//! Custom elements (bell, inbox, preferences) and Web Push scripts for pages of any origin. Sources: `ui/elements`.
 
 use std::sync::LazyLock;
 
@@ -10,19 +10,19 @@ use axum::routing::get;
 
 use super::asset::Assets;
 
-/// All that there is. A name changes with the content, but for those that pages use.
+/// The files. Their names change with their content, except for those that pages use.
 static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::of(&include!("../../ui/elements/dist/assets.rs"), &LASTING));
 
-/// What pages and their service workers name. Within a version of the address nothing that they use breaks.
+/// The names that pages and their service workers use. Within one version of the URL they stay compatible.
 const LASTING: [&str; 3] = ["push-subscribe.js", "push.js", "tidings.js"];
 
-/// Files are for everybody; what they ask the API for is for those that `TIDINGS_ORIGINS` lets in.
+/// Any origin may load the files. The API itself accepts only the origins of `TIDINGS_ORIGINS`.
 const EVERYBODY: [(HeaderName, &str); 2] = [
     (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
 ];
 
-/// Where they are served.
+/// The routes of the files.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new().route("/ui/1/{asset}", get(file))
 }

@@ -1,4 +1,4 @@
-//! Answers that were made and are not taken yet: how many bytes of memory a caller may have in them.
+//! Limits the memory of responses that clients have not read yet, by caller.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::app::App;
 use crate::graphql::{Viewer, Who};
 use crate::model::network::Network;
 
-/// An answer of up to so many bytes to a caller with a token counts for nothing.
+/// Responses of up to this many bytes to a caller with a token do not count.
 const SMALL: usize = 16 * 1024;
 
-/// So many of the largest answers a caller with a token may have at the same time.
+/// How many of the largest responses a caller with a token may leave unread.
 const ANSWERS: usize = 4;
 
-/// The most bytes of all callers without a token from one network, and from all networks.
+/// The most unread bytes of all callers without a token: from one network, and from all networks.
 const NETWORK_BYTES: usize = 4 * 1024 * 1024;
 const STRANGERS_BYTES: usize = 16 * NETWORK_BYTES;
 
-/// The bytes of each caller who has any.
+/// The unread bytes of each caller.
 #[derive(Clone, Debug)]
 pub struct Unread(Arc<Inner>);
 
@@ -35,13 +35,13 @@ struct Inner {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Whose {
     Caller(Who),
-    /// Callers without a token, by the network that they come from.
+    /// Callers without a token, by network.
     Network(Network),
     /// All callers without a token.
     Strangers,
 }
 
-/// One answer, until the connection keeps no part of it.
+/// A response, until the connection has dropped all of it.
 struct Answer<T> {
     bytes: T,
     _held: Held,
@@ -55,28 +55,28 @@ struct Held {
     bytes: usize,
 }
 
-/// Goes with an answer that takes no memory of its own, or whose caller it was counted for.
+/// Marks a response that needs no memory of its own, or that is counted for its caller already.
 #[derive(Clone, Copy, Debug)]
 struct Uncounted;
 
-/// An answer that takes no memory of its own: all who ask for it share its bytes.
+/// A response that needs no memory of its own: all clients share its bytes.
 pub fn shared(body: impl Into<Body>) -> Response {
     uncounted(Response::new(body.into()))
 }
 
-/// The answer to a caller with a token, who has an account of their own.
+/// A response to a caller with a token, which is counted for that caller.
 pub fn uncounted(mut answer: Response) -> Response {
     answer.extensions_mut().insert(Uncounted);
     answer
 }
 
 impl Unread {
-    /// With no bytes yet.
+    /// Without unread bytes.
     pub fn new(app: Arc<App>) -> Self {
         Self(Arc::new(Inner { app, held: Mutex::default() }))
     }
 
-    /// An answer of at most `largest` bytes as it goes out; nothing where its caller has too many that they do not take.
+    /// Counts a response for its caller. `None` if the caller has too many unread bytes. `largest` bounds a response.
     pub fn kept(&self, viewer: &Viewer, text: String, largest: usize) -> Option<Bytes> {
         if text.len() <= SMALL {
             return Some(text.into());
@@ -85,8 +85,8 @@ impl Unread {
         Some(Bytes::from_owner(Answer { bytes: text, _held: held }))
     }
 
-    /// An answer of any route as it goes out to a caller from this network, whose bytes count for the network unless they are counted
-    /// elsewhere; 503 where the network has too many that are not taken.
+    /// Counts a response of any route for the client's network, unless it is counted elsewhere. 503 if the network, or
+    /// all of them, have too many unread bytes.
     pub async fn counted(&self, network: Network, answer: Response) -> Response {
         let length = answer.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
         let Some(length) = length.filter(|length| *length > 0) else { return answer };
@@ -96,20 +96,20 @@ impl Unread {
         let bounds = vec![(Whose::Network(network), NETWORK_BYTES), (Whose::Strangers, STRANGERS_BYTES)];
         let Some(held) = self.hold(bounds, length) else {
             self.0.app.metrics.unread_refused.inc();
-            let words = shared("answers that were asked for before are not taken: read them first\n");
+            let words = shared("too many earlier responses are unread: read them first\n");
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], words).into_response();
         };
         let (parts, body) = answer.into_parts();
         match to_bytes(body, usize::MAX).await {
             Ok(bytes) => Response::from_parts(parts, Bytes::from_owner(Answer { bytes, _held: held }).into()),
             Err(error) => {
-                tracing::error!(%error, "an answer cannot be made");
+                tracing::error!(%error, "a response cannot be built");
                 StatusCode::INTERNAL_SERVER_ERROR.into_response()
             }
         }
     }
 
-    /// Counts bytes for each of these. `None` if one of them would exceed its bound.
+    /// Counts bytes for each of these. `None` if one of them would exceed its limit.
     fn hold(&self, bounds: Vec<(Whose, usize)>, bytes: usize) -> Option<Held> {
         let mut held = self.0.held.lock();
         if bounds.iter().any(|(whose, most)| held.of(whose).saturating_add(bytes) > *most) {

@@ -1,6 +1,6 @@
-//! Where links in letters lead by which their readers want no more of a kind (RFC 8058).
+//! Unsubscribe pages linked from email (RFC 8058).
 //!
-//! Whoever follows one is asked first, for programs that look through mail follow links, too; only a form changes anything.
+//! The link only shows a question, because mail scanners follow links, too. Only the form changes anything.
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -29,20 +29,20 @@ use crate::mail::Words;
 use crate::model::actor::Origin;
 use crate::model::network::Network;
 
-/// The most bytes of a form: it has one field, and nobody needs another.
+/// The most bytes of a form, which has a single field.
 const FORM_BYTES: usize = 4 * 1024;
 
-/// Nothing runs, nothing is loaded, and the form leads here alone.
+/// Nothing runs or loads, and the form can only be sent here.
 const POLICY: &str =
     "default-src 'none'; style-src 'nonce-{nonce}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What a page says.
+/// The content of a page.
 struct Page<'a> {
     status: StatusCode,
     heading: &'static str,
-    /// The titles of the message types that it is about.
+    /// The titles of the message types that the page lists.
     about: Vec<&'a str>,
-    /// Whether there is a form.
+    /// Whether the page has a form.
     is_asked: bool,
 }
 
@@ -51,7 +51,7 @@ pub fn routes() -> Router<Server> {
     Router::new().route("/unsubscribe/{tenant}/{id}", get(show).post(take))
 }
 
-/// Asks whether it is meant.
+/// Asks for confirmation.
 async fn show(
     State(server): State<Server>,
     Extension(network): Extension<Network>,
@@ -69,7 +69,7 @@ async fn show(
     }
 }
 
-/// Does it, however often it is sent.
+/// Unsubscribes. Idempotent.
 async fn take(
     State(server): State<Server>,
     Extension(network): Extension<Network>,
@@ -101,24 +101,24 @@ async fn take(
             let done = Page { heading: words.done, is_asked: false, ..asked(StatusCode::OK, words, &wish) };
             page(words, &done)
         }
-        // They have become mandatory meanwhile.
+        // The types have become mandatory meanwhile.
         Err(Error::BadInput { .. }) => page(words, &asked(StatusCode::CONFLICT, words, &wish)),
         Err(error) => unknown(JSON, &error),
     }
 }
 
-/// Counts a request, before the database is asked what its link is about: of the caller's network, of the link, and of all such requests.
-/// Its user's rate has nothing to do with it, for anybody who has the letter may follow the link.
+/// Counts a request before the database looks up the link: for the caller's network, for the link, and for all such
+/// requests. The user's rate is not affected, because any holder of the email may follow the link.
 async fn knock(server: &Server, network: Network, (tenant, id): &(String, String)) -> Result<(), Response> {
     let [of_network, of_route] = Share::of(Route::Unsubscribe, network);
     let link = format!("{tenant}/{id}");
-    // By its hash: a link may be as long as an address.
+    // Hashed, because the link may be as long as a URL.
     let link = URL_SAFE_NO_PAD.encode(&Sha256::digest(link)[..16]);
     let counted = server.schema.knock_without_token(&[of_network, Share::Link(&link), of_route]).await;
     counted.map_err(|refusal| refused(JSON, &refusal))
 }
 
-/// What a link is about, with a place among the requests under way.
+/// Looks up a link, with a permit of the requests in progress.
 async fn found(
     server: &Server,
     (tenant, id): &(String, String),
@@ -128,19 +128,19 @@ async fn found(
     Ok((place, wish.map_err(|error| unknown(JSON, &error))?))
 }
 
-/// Whoever has the letter, as they would call with a token.
+/// The recipient, as a caller with a token.
 fn viewer(of: &Wish) -> Viewer {
     Viewer { tenant: of.tenant.clone(), role: Role::User, sub: of.user.external_id.clone(), origin: Origin::Unknown }
 }
 
-/// Whether a form says what programs and our own page send, encoded in either way (RFC 8058, section 3.1).
+/// Whether a form has the content that mail programs and our own page send, in either encoding (RFC 8058, section 3.1).
 fn is_one_click(form: &[u8]) -> bool {
     let form = String::from_utf8_lossy(form);
     form.trim() == "List-Unsubscribe=One-Click"
         || form.contains("name=\"List-Unsubscribe\"") && form.lines().any(|line| line == "One-Click")
 }
 
-/// The question; of mandatory types, why there is none, and of none at all, that it is so already.
+/// The question. For mandatory types the reason why there is none; without types, that nothing is left to unsubscribe.
 fn asked<'a>(status: StatusCode, words: &'static Words, of: &'a Wish) -> Page<'a> {
     let (is_asked, heading) = match of.types.is_empty() {
         true => (false, words.done),
@@ -151,12 +151,12 @@ fn asked<'a>(status: StatusCode, words: &'static Words, of: &'a Wish) -> Page<'a
     Page { status, heading, about: shown.map(|of| of.title.as_str()).collect(), is_asked }
 }
 
-/// To whoever has a link that leads to nobody.
+/// For a link that belongs to no user.
 fn nobody(words: &'static Words) -> Response {
     page(words, &Page { status: StatusCode::NOT_FOUND, heading: words.unknown, about: Vec::new(), is_asked: false })
 }
 
-/// In the language of a browser.
+/// In the browser's language.
 fn words(headers: &HeaderMap) -> &'static Words {
     let listed = headers.get(header::ACCEPT_LANGUAGE).and_then(|listed| listed.to_str().ok());
     Words::accepted(listed.unwrap_or_default())

@@ -1,8 +1,8 @@
-//! The hub tells open sessions, here and on other nodes, that there is news.
+//! Publishes change notices to open sessions on this node and on others.
 //!
-//! What it passes on are [`Notice`]s: they name channels and users, never what was sent. A notice that is lost makes
-//! a session late, never wrong, for whoever hears of news reads the database, and the end of the log is looked at
-//! once a second anyway.
+//! A [`Notice`] names the channels and users that a change concerns, never the content. A lost notice makes a session
+//! late, not wrong: sessions read the database when they receive a notice, and each node also polls the end of the log
+//! once a second.
 
 mod bus;
 mod notice;
@@ -24,43 +24,43 @@ use outgoing::Outgoing;
 use peers::Peers;
 pub use peers::{About, Peer};
 
-/// Who listens in this process, and what other nodes are still to be told.
+/// The listeners in this process, and the notices that wait to be sent to other nodes.
 #[derive(Debug, Default)]
 pub struct Hub {
     listeners: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
     outgoing: Outgoing,
     has_bus: bool,
-    /// What this node tells of itself.
+    /// This node, as it describes itself to the others.
     about: About,
     peers: Peers,
-    /// Tenants whose log has grown, or in which something was amended, since somebody asked.
+    /// Tenants with a log that has grown, or with an amended item, since the last call of [`Hub::grown`].
     grown: Mutex<HashSet<TenantId>>,
     has_grown: Notify,
 }
 
 impl Hub {
-    /// With a bus to other nodes, or without, of the node that this is.
+    /// `has_bus`: whether there is a bus to other nodes. `about` describes this node.
     pub fn new(has_bus: bool, about: About) -> Self {
         Self { has_bus, about, ..Self::default() }
     }
 
-    /// What this node tells of itself.
+    /// This node, as it describes itself to the others.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// The other nodes of which was heard within the last minute, with what a tenant does there: that is told from a second later on, for as
-    /// long as somebody asks every few seconds.
+    /// The other nodes heard from within the last minute, each with the tenant's activity there. Nodes begin to report
+    /// that activity about a second after the first call, and stop if this is not called again for 15 s.
     pub fn peers(&self, tenant: TenantId) -> Vec<Peer> {
         self.peers.of(tenant, Instant::now())
     }
 
-    /// Whether other nodes are told, and tell.
+    /// Whether this node exchanges notices with others.
     pub fn has_bus(&self) -> bool {
         self.has_bus
     }
 
-    /// Passes a notice on, here at once and to the other nodes as soon as the bus takes it. Call it after the commit.
+    /// Publishes a notice: on this node at once, on others as soon as the bus takes it. Call it after the commit.
     pub fn tell(&self, notice: Notice) {
         if notice.is_empty() {
             return;
@@ -71,24 +71,24 @@ impl Hub {
         self.hear(notice);
     }
 
-    /// All notices about a tenant from now on. Only the latest to ask for them gets them.
+    /// All notices about a tenant from now on. A later call for the same tenant replaces the listener.
     pub fn listen(&self, tenant: TenantId) -> UnboundedReceiver<Arc<Notice>> {
         let (listener, notices) = unbounded_channel();
         self.listeners.lock().insert(tenant, listener);
         notices
     }
 
-    /// Nobody wants to hear about the tenant any more.
+    /// Removes the tenant's listener.
     pub fn ignore(&self, tenant: TenantId) {
         self.listeners.lock().remove(&tenant);
     }
 
-    /// Waits until a log has grown, or something in it was amended, here or on another node. For one that waits.
+    /// Waits until a log has grown or an item was amended, on any node. For a single waiter.
     pub async fn growth(&self) {
         self.has_grown.notified().await;
     }
 
-    /// Whose log has grown since the last time.
+    /// The tenants with such a log since the last call, which this call clears.
     pub fn grown(&self) -> HashSet<TenantId> {
         std::mem::take(&mut *self.grown.lock())
     }
@@ -100,12 +100,12 @@ impl Hub {
         }
         let listeners = self.listeners.lock();
         if let Some(listener) = listeners.get(&notice.tenant) {
-            // Who has gone away does not want to know.
+            // Fails only if the listener is gone.
             let _ = listener.send(Arc::new(notice));
         }
     }
 
-    /// Something may have been missed: everybody who listens shall look for themselves.
+    /// Notices may have been lost: asks every listener to read the database.
     fn hear_that_anything_may_have_happened(&self) {
         let listeners = self.listeners.lock();
         for (tenant, listener) in listeners.iter() {

@@ -1,67 +1,67 @@
-//! What one commit has to tell those who are connected.
+//! The change notice of a commit, for the sessions on all nodes.
 
 use entity::ids::{ChannelId, Seq, TenantId, UserId, ViewId};
 use serde::{Deserialize, Serialize};
 
-/// Ids of one notice, past which it says "everybody" instead: looking for themselves is then cheaper than the list.
+/// Beyond this many ids a notice says `everybody` instead, because reading the database is then cheaper than the list.
 const IDS: usize = 1000;
 
-/// Views of one notice, with their users, past which it says "all views" instead.
+/// Beyond this many ids of views and of their users a notice says `all_views` instead.
 const VIEW_IDS: usize = 500;
 
-/// Names who has reason to look, and never says at what.
-#[expect(clippy::struct_excessive_bools, reason = "each says something of its own, and most are mostly false")]
+/// Names the users, channels and views that a commit concerns, never the content.
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent, and mostly false")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Notice {
     #[serde(rename = "t")]
     pub tenant: TenantId,
-    /// The places in the log, first and last, that this tells of.
+    /// Ranges of positions in the log that this notice covers: first and last of each.
     #[serde(rename = "s", skip_serializing_if = "Vec::is_empty")]
     pub seqs: Vec<(Seq, Seq)>,
-    /// Whoever listens to these has news.
+    /// Subscribers of these channels may have new items.
     #[serde(rename = "c", skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelId>,
-    /// They have news.
+    /// Users with new items.
     #[serde(rename = "u", skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserId>,
-    /// The state of their inbox changed, without anything new in it.
+    /// Users with an inbox that changed state without a new item.
     #[serde(rename = "m", skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<UserId>,
-    /// What these show was amended or taken back; whoever has one of them has another inbox.
+    /// Notifications that were amended or withdrawn: the inboxes of their recipients changed.
     #[serde(rename = "i", skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Seq>,
-    /// They listen to other channels than before.
+    /// Users with changed channel subscriptions.
     #[serde(rename = "l", skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<UserId>,
-    /// They are no users any more.
+    /// Users that were erased.
     #[serde(rename = "x", skip_serializing_if = "Vec::is_empty")]
     pub erased: Vec<UserId>,
-    /// Something happened in these.
+    /// Views with new activity.
     #[serde(rename = "v", skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewId>,
-    /// What these users have seen of these views is not what it was, or they have left them.
+    /// A user's last visit to a view changed, or the user left it.
     #[serde(rename = "w", skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<(UserId, ViewId)>,
-    /// The same of those who may have joined them by it.
+    /// The same for users who may have joined the view with this change.
     #[serde(rename = "j", skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<(UserId, ViewId)>,
-    /// Something may have happened in any view.
+    /// Any view may have new activity.
     #[serde(rename = "a", skip_serializing_if = "std::ops::Not::not")]
     pub all_views: bool,
-    /// Its catalogue is another.
+    /// The tenant's catalogue changed.
     #[serde(rename = "k", skip_serializing_if = "std::ops::Not::not")]
     pub catalogue: bool,
-    /// What is remembered of inboxes may not be so any more: a sender's profile is another.
+    /// Cached inboxes may be stale, because a sender's profile changed or was erased.
     #[serde(rename = "d", skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
-    /// Anybody may have news.
+    /// Any user may have new items.
     #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
     pub everybody: bool,
 }
 
 impl Notice {
-    /// About a tenant, saying nothing yet.
+    /// An empty notice about a tenant.
     pub fn of(tenant: TenantId) -> Self {
         Self { tenant, ..Self::default() }
     }
@@ -71,27 +71,27 @@ impl Notice {
         Self { changed: users.to_vec(), ..Self::of(tenant) }
     }
 
-    /// These users listen to other channels than before.
+    /// The channel subscriptions of these users changed.
     pub fn listeners(tenant: TenantId, users: &[UserId]) -> Self {
         Self { listeners: users.to_vec(), ..Self::of(tenant) }
     }
 
-    /// What these users have seen of a view is not what it was, or they have left it.
+    /// These users' last visit to a view changed, or they left it.
     pub fn visits(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
         Self { visits: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
     }
 
-    /// The same of those who may have joined it by it.
+    /// The same for users who may have joined the view with this change.
     pub fn joins(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
         Self { joins: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
     }
 
-    /// Whether nobody has reason to look. A place in the log is one: whoever hears of it need not look for it.
+    /// Whether there is nothing to publish. Log positions are published: they spare the listener a poll.
     pub fn is_empty(&self) -> bool {
         *self == Self::of(self.tenant)
     }
 
-    /// Says what another one about the same tenant says, too.
+    /// Adds another notice about the same tenant.
     pub fn merge(&mut self, other: &Self) {
         for &(first, last) in &other.seqs {
             match self.seqs.last_mut() {
@@ -114,7 +114,7 @@ impl Notice {
         add(&mut self.joins, &other.joins);
     }
 
-    /// Takes out what it says about some of the views.
+    /// Removes the entries of the selected views, and returns them as a notice of their own.
     #[must_use]
     pub fn take_views(&mut self, is_taken: impl Fn(ViewId) -> bool) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Notice {
         }
     }
 
-    /// Short enough to travel: a long list of views becomes "all views", another long list "everybody".
+    /// Limits the message's size: replaces a long list of views by `all_views`, any other long list by `everybody`.
     pub fn shorten(&mut self) {
         self.all_views |= self.views.len() + 2 * (self.visits.len() + self.joins.len()) > VIEW_IDS;
         if self.all_views {

@@ -1,4 +1,4 @@
-//! What other nodes are still to be told.
+//! Notices that wait to be sent to other nodes.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,11 +10,10 @@ use tokio::time::timeout;
 
 use super::Notice;
 
-/// How often others are told of a view at most; what happens in it in between is merged. The first time they are told at
-/// once.
+/// Other nodes get at most one notice about a view in this time. The first is sent at once, later ones are merged.
 const VIEW_EVERY: Duration = Duration::from_millis(100);
 
-/// Notices that wait for the bus, those of a tenant merged into one.
+/// Notices that wait for the bus, merged by tenant.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     queue: Mutex<Queue>,
@@ -24,7 +23,7 @@ pub(super) struct Outgoing {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: HashMap<TenantId, Notice>,
-    /// Views of which others were told a moment ago, and until when nothing more is said of them.
+    /// Views with a notice that was just sent, and until when the next one waits.
     resting: HashMap<ViewId, Instant>,
 }
 
@@ -37,19 +36,18 @@ impl Outgoing {
         self.added.notify_one();
     }
 
-    /// Waits until something is added or a view of which something waits may have rested, for as long as `patience` at the
-    /// most.
+    /// Waits until a notice is added or a view that has a waiting notice may be sent again, for `patience` at most.
     pub async fn wait(&self, patience: Duration) {
         let rested_at = {
             let queue = self.queue.lock();
             queue.resting.values().min().copied().filter(|_| !queue.waiting.is_empty())
         };
         let patience = rested_at.map_or(patience, |at| patience.min(at.saturating_duration_since(Instant::now())));
-        // Either way it is looked at what there is.
+        // The caller takes what there is in either case.
         let _ = timeout(patience, self.added.notified()).await;
     }
 
-    /// All that can be told now.
+    /// The notices that can be sent now.
     pub fn take(&self, now: Instant) -> Vec<Notice> {
         let mut queue = self.queue.lock();
         let Queue { waiting, resting } = &mut *queue;
@@ -89,7 +87,7 @@ mod tests {
             outgoing.add(&Notice::visits(TenantId(7), ViewId(1), &[UserId(3)]));
             assert_eq!(told(millis), []);
         }
-        // What is said of others, and of other things, does not wait.
+        // Notices about other views, and about other things, do not wait.
         let mut other = Notice::changed(TenantId(7), &[UserId(3)]);
         other.merge(&happened(2));
         outgoing.add(&other);

@@ -1,4 +1,4 @@
-//! The nodes over a database, as they tell of themselves on the bus once a second.
+//! The nodes that share a database. Each describes itself on the bus once a second.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::telemetry::pulse::{Doing, Pulse};
 
-/// A node that is not heard of for this long has ended.
+/// After this long without a heartbeat, a node counts as ended.
 pub(super) const FORGET: Duration = Duration::from_mins(1);
 
-/// What a tenant does is told for this long after somebody has asked, and what was told is good for as long.
+/// A node reports a tenant's activity for this long after a request for it. A report is valid for as long.
 const INTEREST: Duration = Duration::from_secs(15);
 
-/// Tenants that are asked about, and told of, in one message.
+/// The most tenants that one message requests or reports.
 const TENANTS: usize = 50;
 
-/// Bytes of a node's name.
+/// The most characters of a node's name.
 const NAME: usize = 64;
 
-/// What a node is.
+/// A node's description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// What its machine calls itself, where it does.
+    /// The host name, if the system has one.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(rename = "v")]
@@ -36,7 +36,7 @@ pub struct About {
 }
 
 impl About {
-    /// This one, of a version, which starts now.
+    /// This node, which starts at `now`.
     pub fn here(version: &str, now: Millis) -> Self {
         let name = fs::read_to_string("/proc/sys/kernel/hostname")
             .ok()
@@ -45,26 +45,26 @@ impl About {
     }
 }
 
-/// What a node tells once a second.
+/// The heartbeat that each node sends once a second.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Beat {
     #[serde(flatten)]
     pub about: About,
-    /// Tenants of which somebody there wants to know what they do elsewhere.
+    /// Tenants for which the sender requests the activity on other nodes.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     asks: Vec<TenantId>,
-    /// What tenants do there, of which somebody elsewhere wants to know.
+    /// The activity on the sender of tenants that other nodes have requested.
     #[serde(rename = "d", default, skip_serializing_if = "Vec::is_empty")]
     doings: Vec<(TenantId, Doing)>,
 }
 
-/// Another node, as it was last heard.
+/// Another node, as of its last heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub about: About,
-    /// For how long nothing was heard of it.
+    /// Time since the last heartbeat.
     pub silent_for: Duration,
-    /// What the tenant does there; nothing where it has not told yet.
+    /// The tenant's activity there. `None` until the node has reported it.
     pub doing: Option<Doing>,
 }
 
@@ -74,9 +74,9 @@ pub(super) struct Peers(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     nodes: HashMap<u64, Node>,
-    /// Tenants that somebody here has asked about, and when last.
+    /// Tenants requested on this node, and when last.
     asked_here: HashMap<TenantId, Instant>,
-    /// The same of other nodes.
+    /// Tenants requested by other nodes, and when last.
     asked_elsewhere: HashMap<TenantId, Instant>,
 }
 
@@ -88,8 +88,8 @@ struct Node {
 }
 
 impl Peers {
-    /// The other nodes, those that have run for longest first, with what a tenant does there: that is told from a second later on, for as
-    /// long as it is asked for.
+    /// The other nodes, the longest running first, each with the tenant's activity. Nodes report that activity from
+    /// about a second later on, for as long as it is requested.
     pub fn of(&self, tenant: TenantId, now: Instant) -> Vec<Peer> {
         let mut known = self.0.lock();
         known.tidy(now);
@@ -109,7 +109,7 @@ impl Peers {
         peers
     }
 
-    /// What this node has to tell.
+    /// The heartbeat of this node.
     pub fn beat(&self, about: &About, pulse: &Pulse, now: Instant) -> Beat {
         let mut known = self.0.lock();
         known.tidy(now);
@@ -117,7 +117,7 @@ impl Peers {
         Beat { about: about.clone(), asks: known.asked_here.keys().copied().collect(), doings }
     }
 
-    /// What another node has told.
+    /// Receives the heartbeat of another node.
     pub fn hear(&self, node: u64, beat: Beat, now: Instant) {
         let mut known = self.0.lock();
         known.tidy(now);
@@ -162,7 +162,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let tell = |seconds| {
-            // As it travels.
+            // Serialized, as on the bus.
             let travel = |beat: Beat| serde_json::from_str(&serde_json::to_string(&beat).unwrap()).unwrap();
             there.hear(1, travel(here.beat(&about("here", 5), &Pulse::default(), at(seconds))), at(seconds));
             here.hear(2, travel(there.beat(&about("there", 6), &pulse, at(seconds))), at(seconds));

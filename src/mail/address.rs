@@ -1,4 +1,4 @@
-//! What an address of mail may be.
+//! Validation of email addresses.
 
 use lettre::Address;
 use lettre::message::Mailbox;
@@ -6,17 +6,18 @@ use reqwest::Url;
 
 use crate::error::{Error, Result};
 
-/// The most bytes of an address (RFC 5321, section 4.5.3.1.3, without the angle brackets).
+/// Maximum bytes of an address (RFC 5321, section 4.5.3.1.3, without the angle brackets).
 const ADDRESS_BYTES: usize = 254;
-/// The most bytes before the `@` (RFC 5321, section 4.5.3.1.1).
+/// Maximum bytes before the `@` (RFC 5321, section 4.5.3.1.1).
 const LOCAL_BYTES: usize = 64;
-/// The most bytes of the name that stands before an address.
+/// Maximum bytes of the name before an address.
 const NAME_BYTES: usize = 200;
 
-/// An address as it is kept: of at most 254 bytes, without a name, comments or quotes. The domain is in lower case, and as the DNS has
-/// it where it is not of ASCII; what stands before the `@` is of ASCII and left as it is.
+/// Validates an address and returns it as it is stored: at most 254 bytes, without a name, comments or quotes. The
+/// domain is in lower case, and in Punycode if it is not ASCII. The part before the `@` must be ASCII and stays as it
+/// is.
 ///
-/// Fails with `BadInput`, whose field the caller names (`Error::within`).
+/// Fails with `BadInput`; the caller adds the field (`Error::within`).
 pub fn address(text: &str) -> Result<String> {
     let wrong = |why: &str| Error::bad_input("", why);
     if text.len() > ADDRESS_BYTES {
@@ -39,7 +40,7 @@ pub fn address(text: &str) -> Result<String> {
         .ok_or_else(|| wrong("must have the name of a domain after the @, such as example.com"))
 }
 
-/// A domain as the DNS has it.
+/// The domain as DNS has it, in Punycode if necessary.
 fn domain_of(text: &str) -> Option<String> {
     let is_written = |char: char| char.is_alphanumeric() || "-.".contains(char) || !char.is_ascii();
     let has_ends = text.ends_with('.') || text.chars().any(char::is_whitespace);
@@ -50,9 +51,9 @@ fn domain_of(text: &str) -> Option<String> {
     url.domain().map(str::to_owned)
 }
 
-/// An address, with a name before it where there is one: `Ada <ada@example.com>`.
+/// Parses an address with an optional name: `Ada <ada@example.com>`.
 ///
-/// Fails with `BadInput`, whose field the caller names.
+/// Fails with `BadInput`; the caller adds the field.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     let parts = text.trim().strip_suffix('>').and_then(|rest| rest.rsplit_once('<'));
     let (name, kept) = parts.map_or(("", text.trim()), |(name, kept)| (name.trim(), kept));

@@ -1,7 +1,7 @@
-//! How much a relay may say at a time.
+//! Limits how many bytes a relay may send at a time.
 //!
-//! lettre reads an answer of many lines from its beginning again with each line, without letting others go on meanwhile: one of 100 kB, which
-//! it would take, keeps a thread busy for seconds.
+//! lettre parses a multi-line reply from its beginning again for each line, without yielding: a reply of 100 kB, which
+//! it would accept, blocks a thread for seconds.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,19 +11,19 @@ use std::task::{Context, Poll, ready};
 use lettre::transport::smtp::client::AsyncTokioStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The most bytes that come as an answer to what was said: some dozens of lines.
+/// Maximum bytes of a reply to a command: some dozens of lines.
 const ANSWER: usize = 4096;
-/// The same while it proves who it is, which certificates are part of. lettre sees nothing of that.
+/// Maximum bytes during the TLS handshake, which includes certificates. lettre does not parse these.
 const HANDSHAKE: usize = 64 * 1024;
-/// What the records of a handshake begin with (RFC 8446, section 5.1), and no answer.
+/// First byte of TLS handshake records (RFC 8446, section 5.1); no SMTP reply begins with it.
 const RECORD: u8 = 22;
 
-/// A connection over which no more than that comes.
+/// A connection that limits the bytes received.
 #[derive(Debug)]
 pub(super) struct Bounded<T> {
     stream: T,
     at: SocketAddr,
-    /// Bytes since something was said.
+    /// Bytes received since the last command.
     heard: usize,
     most: usize,
 }

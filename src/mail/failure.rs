@@ -1,4 +1,4 @@
-//! Why a letter was not taken, and what can be done about it.
+//! Why a relay did not accept an email, and what can be done about it.
 
 use std::error::Error as StdError;
 use std::fmt::{self, Display, Formatter};
@@ -8,36 +8,38 @@ use lettre::transport::smtp;
 use crate::egress;
 use crate::text::{closed, first_bytes, one_line, without_secret};
 
-/// The most bytes of what is told.
+/// Maximum bytes of a failure's text.
 const TOLD_BYTES: usize = 500;
 
-/// What could be done about it.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Try again: there was no connection, or no answer, or one that asks to come back and names neither an address nor a letter (421, or
-    /// 4xx before an address was named). It counts against the relay.
+    /// Retry later: no connection, no reply, or a temporary reply that concerns neither an address nor an email (421,
+    /// or 4xx before an address was sent). Counts against the relay.
     Later,
-    /// Try this letter again: the relay cannot take it, or not for this address, for now (4xx). Others go out meanwhile.
+    /// Retry this email: the relay cannot accept it, or this address, for now (4xx). Other emails continue.
     Deferred,
-    /// Nobody has this address, or they take no letters (550, 551, 553, 5.1.x).
+    /// The address does not exist or accepts no email (550, 551, 553, 5.1.x).
     Recipient,
-    /// This letter is not wanted, by nobody in particular (552, 554 and others), or is none that can be sent.
+    /// The relay rejects this email for any recipient (552, 554 and others), or the email is invalid.
     Letter,
-    /// Login or set-up are wrong: no letter will be taken before somebody changes them (530, 534, 535, 538, TLS, the sender's address).
+    /// Login or configuration is wrong: the relay accepts no email until an operator fixes it (530, 534, 535, 538, TLS,
+    /// the sender's address).
     Relay,
-    /// We do not connect: each address of the relay is one that may not be reached.
+    /// The server does not connect: no address of the relay is allowed.
     Refused,
 }
 
-/// The letter was not taken, as far as is known.
+/// The relay did not accept the email, as far as the server knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// What the relay answered.
+    /// The status of the reply.
     pub code: Option<u16>,
-    /// For whoever owns the relay, one line of at most 500 bytes: without the login, and without the address of the letter.
+    /// For the owner of the relay: one line of at most 500 bytes, without the login and without the recipient's
+    /// address.
     pub told: String,
-    /// Whether the relay had closed the connection before it took anything of the letter.
+    /// Whether the relay closed the connection before it accepted any of the email.
     pub(super) is_closed: bool,
 }
 
@@ -49,20 +51,20 @@ impl Display for Failure {
 
 impl StdError for Failure {}
 
-/// What was asked of the relay when it failed.
+/// The step at which sending failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// To be there, and to say what it can.
+    /// Connecting, and `EHLO`.
     Greeting,
     Encryption,
     Login,
-    /// To take letters of this sender.
+    /// `MAIL FROM`.
     From,
-    /// To take one for this address.
+    /// `RCPT TO`.
     To,
-    /// To take its text, of which nothing was sent.
+    /// `DATA`, before any of the text was sent.
     Data,
-    /// To keep it.
+    /// The text of the email.
     Text,
 }
 
@@ -75,18 +77,18 @@ impl Failure {
         Self::new(FailureKind::Later, told)
     }
 
-    /// Why the host leads nowhere.
+    /// The host has no usable address.
     pub(super) fn nowhere(failure: &egress::Failure) -> Self {
         let is_refused = failure.kind == egress::FailureKind::Refused;
         Self::new(if is_refused { FailureKind::Refused } else { FailureKind::Later }, &failure.message)
     }
 
-    /// Nobody is there.
+    /// The relay does not accept a connection.
     pub(super) fn unconnected(why: &str) -> Self {
-        Self { is_closed: true, ..Self::new(FailureKind::Later, &format!("there is no connection: {why}")) }
+        Self { is_closed: true, ..Self::new(FailureKind::Later, &format!("could not connect: {why}")) }
     }
 
-    /// What the relay said, or that it said nothing.
+    /// Maps the relay's reply, or the lack of one.
     pub(super) fn of(stage: Stage, error: &smtp::Error) -> Self {
         let causes: Vec<&(dyn StdError + 'static)> =
             std::iter::successors(error.source(), |cause| (*cause).source()).collect();
@@ -100,10 +102,10 @@ impl Failure {
             return Self::new(FailureKind::Relay, &format!("the connection cannot be encrypted: {said}"));
         }
         if error.is_client() {
-            return Self::new(FailureKind::Relay, &format!("the relay does not offer what is needed: {said}"));
+            return Self::new(FailureKind::Relay, &format!("the relay does not support a required feature: {said}"));
         }
-        // What is no answer of SMTP may repeat anything that it was told.
-        let said = if error.is_response() { "it is none of SMTP".to_owned() } else { said };
+        // A reply that is not SMTP could repeat anything the server sent.
+        let said = if error.is_response() { "its answer is not SMTP".to_owned() } else { said };
         let told = match stage {
             Stage::Greeting => return Self::unconnected(&said),
             _ => format!("the connection ended without an answer: {said}"),
@@ -111,12 +113,12 @@ impl Failure {
         Self { is_closed: stage < Stage::Text, ..Self::new(FailureKind::Later, &told) }
     }
 
-    /// The relay took something for what it is not.
+    /// The relay's reply does not match the command.
     pub(super) fn confused() -> Self {
-        Self::new(FailureKind::Later, "the relay answers something else than what it was asked")
+        Self::new(FailureKind::Later, "the relay's reply does not match the command")
     }
 
-    /// The same without secrets, which the relay may repeat. Our own words have none.
+    /// Removes secrets, which the relay's reply may repeat. The server's own text has none.
     pub(super) fn without(self, secrets: &[String]) -> Self {
         let Some((ours, said)) = self.told.split_once(": ").filter(|_| self.code.is_some()) else { return self };
         let said = secrets.iter().fold(said.to_owned(), |said, secret| without_secret(&said, secret));
@@ -125,29 +127,29 @@ impl Failure {
     }
 }
 
-/// What an answer means.
+/// Maps a reply to a kind of failure.
 fn kind(stage: Stage, code: u16, said: &str) -> FailureKind {
-    // An enhanced status (RFC 3463) is more exact than the code before it.
+    // An enhanced status code (RFC 3463) is more precise than the code before it.
     let detail = said.split_whitespace().next().unwrap_or_default();
     if code < 500 {
-        // Once it has the address, the relay says with 4.3.x that it is itself out of order, as when its disk is full.
+        // After the address was sent, 4.3.x means that the relay itself has a problem, such as a full disk.
         let is_of_relay = code == 421 || stage <= Stage::From || (stage >= Stage::Data && detail.starts_with("4.3."));
         return if is_of_relay { FailureKind::Later } else { FailureKind::Deferred };
     }
     let is_address = detail.starts_with("5.1.") || detail == "5.2.1";
     let is_set_up = matches!(code, 530 | 534 | 535 | 538);
     match (stage, code) {
-        // Too large: the sender is named with it, but is not to blame.
+        // The email is too large: the reply is to `MAIL FROM`, but the sender's address is not the cause.
         (Stage::From, 552) => FailureKind::Letter,
         _ if is_set_up || stage <= Stage::From => FailureKind::Relay,
         _ if is_address => FailureKind::Recipient,
-        // Policy, such as a list of senders that are blocked, says nothing against the address.
+        // A policy such as a sender block list says nothing about the address.
         (Stage::To, 550 | 551 | 553 | 556) if !detail.starts_with("5.7.") => FailureKind::Recipient,
         _ => FailureKind::Letter,
     }
 }
 
-/// Whether the other side speaks no TLS, or proves to be nobody whom we trust.
+/// Whether TLS failed: the relay does not speak it, or its certificate is not trusted.
 fn is_untrusted(causes: &[&(dyn StdError + 'static)]) -> bool {
     causes.iter().any(|cause| {
         let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);

@@ -1,17 +1,17 @@
-//! Tags of languages.
+//! Language tags.
 
-/// Languages that are written from right to left, where nothing is said about the script.
+/// Languages written from right to left, unless the tag names a script.
 const RIGHT_TO_LEFT: [&str; 13] = ["ar", "ckb", "dv", "fa", "he", "iw", "ks", "nqo", "ps", "sd", "ug", "ur", "yi"];
-/// Scripts that are.
+/// Scripts written from right to left.
 const RIGHT_TO_LEFT_SCRIPTS: [&str; 7] = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"];
 
-/// Whether it is built as BCP 47 has it.
+/// Whether the text has the form of a BCP 47 tag.
 pub(super) fn is_tag(tag: &str) -> bool {
     let is_part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     tag.len() <= 35 && tag.split('-').all(is_part)
 }
 
-/// Whether lines begin at the right.
+/// Whether the language is written from right to left.
 pub(super) fn is_right_to_left(tag: &str) -> bool {
     let mut parts = tag.split('-');
     let language = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a letter looks in HTML.
+//! The HTML layout of emails.
 
 use minijinja::{Environment, Value, context};
 use reqwest::Url;
@@ -7,40 +7,40 @@ use super::language::{is_right_to_left, is_tag};
 use crate::error::{Error, Result};
 use crate::text::{characters, cut};
 
-/// The most characters of what is shown beside the subject in a list of letters.
+/// Maximum characters of the preheader, which mail programs show beside the subject.
 const PREHEADER_CHARS: usize = 120;
 
-/// What is on a page.
+/// The contents of an email.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub title: &'a str,
-    /// Plain text. What stands between blank lines is a paragraph.
+    /// Plain text; blank lines separate paragraphs.
     pub body: &'a str,
-    /// What stands there instead, as HTML that is taken as it is; the body is shown beside the subject all the same.
+    /// HTML that replaces the body and is not escaped. The preheader still comes from `body`.
     pub html: Option<&'a str>,
-    /// What stands before the body, each with a link of its own.
+    /// Entries before the body, each with its own link.
     pub entries: &'a [Entry],
-    /// Where the button leads, and what stands on it. Without one of http or https there is no button.
+    /// URL and label of the button. Without an http or https URL there is no button.
     pub link: Option<(&'a str, &'a str)>,
-    /// Where the footer leads, and what stands there. Without one of http or https there is no footer.
+    /// URL and label of the footer. Without an http or https URL there is no footer.
     pub unsubscribe: Option<(&'a str, &'a str)>,
-    /// As BCP 47 has it, which also says where lines begin.
+    /// A BCP 47 tag; it also decides the text direction.
     pub language: Option<&'a str>,
 }
 
-/// One of several messages on a page.
+/// One of several messages in an email.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub title: String,
     /// Plain text, one paragraph; may be empty.
     pub body: String,
-    /// Where its title leads, where that is of http or https.
+    /// The link of the title; used only if it is http or https.
     pub link: Option<String>,
 }
 
-/// The page as HTML that a letter may have: all but `html` is escaped, and the layout fetches nothing from anywhere.
+/// Renders the email as HTML. Everything but `html` is escaped, and the layout loads no external resources.
 ///
-/// Fails with `Internal` where the layout is broken.
+/// Fails with `Internal` if the layout is broken.
 pub fn page(page: &Page<'_>) -> Result<String> {
     let mut environment = Environment::new();
     environment.add_template("layout.html", include_str!("layout.html")).map_err(Error::internal)?;
@@ -66,7 +66,7 @@ pub fn page(page: &Page<'_>) -> Result<String> {
     layout.render(scene).map_err(Error::internal)
 }
 
-/// Lines by paragraph.
+/// Splits a text into paragraphs and their lines.
 fn paragraphs(body: &str) -> Vec<Vec<String>> {
     let lines: Vec<&str> = body.lines().map(str::trim_end).collect();
     let paragraphs = lines.split(|line| line.is_empty()).filter(|lines| !lines.is_empty());
@@ -78,7 +78,7 @@ fn entry(of: &Entry) -> Value {
     context! { title => of.title.clone(), body => of.body.clone(), link => link.map(|(url, _)| url) }
 }
 
-/// What leads to the web, and to nothing else.
+/// The link if it is http or https.
 fn of_web((url, label): (&str, &str)) -> Option<(String, String)> {
     let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "https" | "http"))?;
     Some((url.into(), label.to_owned()))

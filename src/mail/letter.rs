@@ -1,4 +1,4 @@
-//! What is sent, as SMTP has it.
+//! Writes emails in the format of SMTP.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,61 +16,64 @@ use super::relay::Relay;
 use crate::clock::Millis;
 use crate::text::{closed, cut, one_line};
 
-/// The most bytes of a letter, as it is sent.
+/// Maximum bytes of an email as sent.
 const LETTER_BYTES: usize = 256 * 1024;
-/// The most bytes of a subject; what is longer is cut. A line of mail has at most 998, and nobody is shown more than these.
+/// Maximum bytes of a subject; a longer one is cut. A line of an email may have 998 bytes, and mail programs show fewer
+/// than these.
 const SUBJECT_BYTES: usize = 500;
-/// The most bytes of a word that is encoded: with what says how, it has at most 75, and the first stands behind `Subject: `.
+/// Maximum bytes per encoded word before encoding: encoded it has at most 75 bytes, and the first one comes
+/// after `Subject: `.
 const WORD_BYTES: usize = 39;
-/// The most bytes of a URL in a header, which has to stand in one line.
+/// Maximum bytes of a URL in a header, which must fit on one line.
 pub const URL_BYTES: usize = 900;
-/// The most bytes of an id.
+/// Maximum bytes of an id.
 const ID_BYTES: usize = 200;
-/// The end of the year 9999, after which nobody can write a date down.
+/// The end of the year 9999, the last date that can be formatted.
 const LAST: Millis = 253_402_300_799_999;
 
-/// What is to be sent.
+/// An email to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Letter<'a> {
-    /// To one address, as `address` has it.
+    /// A single address, as returned by `address`.
     pub to: &'a str,
-    /// One line; control characters and line breaks become spaces, and after 500 bytes it is cut.
+    /// One line: control characters and line breaks become spaces, and it is cut after 500 bytes.
     pub subject: &'a str,
     pub text: &'a str,
-    /// The same for whoever is shown HTML.
+    /// The same text as HTML.
     pub html: Option<&'a str>,
-    /// What a repeat has in common with what it repeats: `Message-ID` before the `@`. Letters and digits of ASCII, `.`, `_` and `-`.
+    /// The part of `Message-ID` before the `@`; retries use the same. ASCII letters and digits, `.`, `_` and `-`.
     pub id: &'a str,
-    /// When it was tried first: gateways refuse what says that it is a week old.
+    /// Time of the first attempt: gateways reject an email with a date a week old.
     pub at: Millis,
-    /// Where a reader, or their program with one `POST`, says that they want no more of these (RFC 8058, which asks for https).
+    /// URL to unsubscribe, by link or one-click `POST` (RFC 8058, which requires https).
     pub unsubscribe: Option<&'a str>,
-    /// In which it is written, as BCP 47 has it; what is no such tag is left out.
+    /// Language of the text as a BCP 47 tag; an invalid tag is omitted.
     pub language: Option<&'a str>,
 }
 
-/// A letter as it is sent.
+/// An email as it is sent.
 #[derive(Debug)]
 pub(super) struct Written {
     pub from: Address,
     pub to: Address,
-    /// Lines of ASCII, with what ends the text.
+    /// ASCII lines, including the end marker.
     pub data: String,
 }
 
 impl Letter<'_> {
-    /// Fails with `Recipient` where the address is none, and with `Letter` where it is too large, or what stands in a header may not.
+    /// Fails with `Recipient` if the address is invalid, and with `Letter` if the email is too large or a header value
+    /// is invalid.
     pub(super) fn write(&self, relay: &Relay) -> Result<Written, Failure> {
         let wrong = |told: &str| Failure::new(FailureKind::Letter, told);
         let to = address(self.to).ok().and_then(|to| to.parse::<Address>().ok());
-        let to = to.ok_or_else(|| Failure::new(FailureKind::Recipient, "the address is none of mail"))?;
+        let to = to.ok_or_else(|| Failure::new(FailureKind::Recipient, "the address is not an email address"))?;
         let from = relay.from();
         if !is_id(self.id) {
-            return Err(wrong("the letter's id is none"));
+            return Err(wrong("the id of the email is invalid"));
         }
         let size = self.text.len() + self.html.map_or(0, str::len);
         if size > LETTER_BYTES {
-            return Err(wrong("the letter has more than 256 KiB"));
+            return Err(wrong("the email has more than 256 KiB"));
         }
         let mut builder = Message::builder()
             .from(from.clone())
@@ -86,7 +89,7 @@ impl Letter<'_> {
             builder = builder.raw_header(header("Content-Language", language));
         }
         if let Some(url) = self.unsubscribe {
-            let url = unsubscribe(url).ok_or_else(|| wrong("the URL to unsubscribe is none"))?;
+            let url = unsubscribe(url).ok_or_else(|| wrong("the URL to unsubscribe is invalid"))?;
             builder = builder.raw_header(header("List-Unsubscribe", &format!("<{url}>")));
             if url.scheme() == "https" {
                 builder = builder.raw_header(header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"));
@@ -100,29 +103,30 @@ impl Letter<'_> {
             }
             None => builder.singlepart(text),
         };
-        let message = message.map_err(|error| wrong(&format!("the letter cannot be written: {error}")))?;
+        let message = message.map_err(|error| wrong(&format!("the email cannot be written: {error}")))?;
         let data = String::from_utf8(message.formatted()).ok().filter(|data| data.is_ascii());
-        let data = data.ok_or_else(|| wrong("the letter cannot be written as ASCII"))?;
+        let data = data.ok_or_else(|| wrong("the email cannot be written as ASCII"))?;
         if data.len() > LETTER_BYTES {
-            return Err(wrong("the letter has more than 256 KiB"));
+            return Err(wrong("the email has more than 256 KiB"));
         }
         Ok(Written { from: from.email.clone(), to, data: stuffed(&data) })
     }
 }
 
-/// Lines as mail ends them, whichever way they end. Relays disagree about the others, and lettre takes quadratic time over them.
+/// Normalizes line ends to CRLF. Relays differ on other line ends, and lettre takes quadratic time over them.
 fn lines(text: &str) -> String {
     text.replace('\0', "").replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n")
 }
 
-/// Text with its end, in which no other line is a dot alone (RFC 5321, section 4.5.2).
+/// Escapes lines that begin with a dot and adds the end marker (RFC 5321, section 4.5.2).
 fn stuffed(data: &str) -> String {
     let dot = if data.starts_with('.') { "." } else { "" };
     let end = if data.ends_with("\r\n") { ".\r\n" } else { "\r\n.\r\n" };
     format!("{dot}{}{end}", data.replace("\r\n.", "\r\n.."))
 }
 
-/// One line. All of it is encoded (RFC 2047) where a reader could take a part of it for encoded; else lettre encodes what has to be.
+/// The subject on one line. Encoded as a whole (RFC 2047) if a part of it looks encoded; otherwise lettre encodes what
+/// is necessary.
 fn subject(text: &str) -> HeaderValue {
     let line = subject_line(text);
     if !line.contains("=?") {
@@ -136,7 +140,7 @@ pub(super) fn subject_line(text: &str) -> String {
     cut(closed(&one_line(text)).trim(), SUBJECT_BYTES, "…", str::len)
 }
 
-/// Encoded words, one a line.
+/// Encoded words, one per line.
 fn encoded(text: &str) -> String {
     let mut words = Vec::new();
     let mut rest = text;
@@ -162,7 +166,7 @@ fn is_id(id: &str) -> bool {
     id.len() <= ID_BYTES && id.split('.').all(is_atom)
 }
 
-/// A URL that may stand between angle brackets in a line.
+/// Parses a URL that fits on a header line between angle brackets.
 fn unsubscribe(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"))?;
     let is_line = |url: &str| url.len() <= URL_BYTES && url.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'>');

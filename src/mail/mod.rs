@@ -1,7 +1,7 @@
-//! Mail, by SMTP, over relays that tenants have named: `egress` decides where their hosts lead.
+//! Sends email by SMTP through relays that tenants configure; `egress` decides which hosts are allowed.
 //!
-//! Whether a letter is due, and how often it is tried again, its caller decides. Here it is written, handed to the relay over a
-//! connection that may serve several, and what the relay says is read as what can be done about it.
+//! The caller decides when to send and when to retry. This module formats the email, sends it over a pooled connection,
+//! and classifies the relay's reply.
 
 mod address;
 mod bounded;
@@ -12,7 +12,7 @@ mod letter;
 mod pool;
 mod relay;
 mod session;
-/// A relay of the tests.
+/// A relay for the tests.
 #[cfg(test)]
 #[path = "../../tests/it/support/relay.rs"]
 mod smtp;
@@ -36,16 +36,16 @@ pub use relay::Relay;
 use session::{Connector, Session};
 pub use words::Words;
 
-/// How long a connection is kept that nobody uses. Relays close it after a minute or more, and some after less.
+/// How long an idle connection is kept. Relays close it after a minute or more, some earlier.
 const IDLE: Duration = Duration::from_secs(20);
-/// For the connection to be made, to all addresses of the host.
+/// Time limit for connecting, over all addresses of the host.
 const CONNECT: Duration = Duration::from_secs(5);
-/// For all of it: connection, login and the letter.
+/// Time limit for all: connection, login and the email.
 const ALL: Duration = Duration::from_secs(30);
 
-/// Sends letters.
+/// Sends emails.
 ///
-/// Up to 4 connections to each relay are kept for 20 s; how many letters go out at once their senders decide.
+/// Keeps up to 4 idle connections per relay for 20 s. The callers decide how many emails are in flight.
 #[derive(Debug)]
 pub struct Mail {
     connector: Connector,
@@ -54,7 +54,7 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// To hosts that `egress` lets through.
+    /// Sends to hosts that `egress` allows.
     pub fn new(egress: Egress) -> Self {
         Self::with(egress, Vec::new(), ALL)
     }
@@ -63,26 +63,26 @@ impl Mail {
         Self { connector: Connector::new(egress, roots, CONNECT.min(all)), pool: Pool::new(IDLE), all }
     }
 
-    /// A relay that may be saved: not of an address that may not be reached, and without encryption only where the settings list its
-    /// host. Names are looked up by each connection, and not here.
+    /// Checks a relay before it is saved: its address must be allowed, and only hosts that the settings list may go
+    /// without encryption. Names are resolved for each connection, not here.
     ///
-    /// Fails with `BadInput`, whose field the caller names (`Error::within`).
+    /// Fails with `BadInput`; the caller adds the field (`Error::within`).
     pub fn check(&self, relay: &Relay) -> Result<()> {
         self.connector.may_lead(relay).map_err(|why| Error::bad_input("", why))
     }
 
-    /// Hands a letter to a relay: 5 s for the connection, 30 s in all.
+    /// Sends an email to a relay: 5 s to connect, 30 s in all.
     ///
-    /// Once it returns, or is dropped, nothing more is sent. After a failure of kind `Later` the relay may have the letter nevertheless,
-    /// and its `id` tells who gets it twice.
+    /// Sends nothing more after it returns or is dropped. After a failure of kind `Later` the relay may have accepted
+    /// the email nevertheless; a recipient who gets it twice can tell by its `id`.
     pub async fn send(&self, relay: &Relay, letter: &Letter<'_>) -> Result<u16, Failure> {
         let written = letter.write(relay)?;
         let handed = tokio::time::timeout(self.all, self.hand(relay, &written)).await;
-        let handed = handed.unwrap_or_else(|_| Err(Failure::timed_out("the relay did not take the letter in time")));
+        let handed = handed.unwrap_or_else(|_| Err(Failure::timed_out("the relay did not accept the email in time")));
         handed.map_err(|failure| failure.without(&[relay.secrets(), vec![letter.to.to_owned()]].concat()))
     }
 
-    /// Over a connection that is kept, if there is one that still works, else over a new one.
+    /// Sends over an idle connection if one still works, else over a new one.
     async fn hand(&self, relay: &Relay, written: &Written) -> Result<u16, Failure> {
         if let Some(kept) = self.pool.take(relay.door()) {
             match self.hand_over(relay, kept, written).await {

@@ -1,4 +1,4 @@
-//! Connections that wait for the next letter.
+//! Pool of idle connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use super::relay::Door;
 use super::session::Session;
 
-/// How many connections to a relay wait at once.
+/// Maximum idle connections per relay.
 const WAITING: usize = 4;
 
-/// Those that wait, by relay.
+/// Idle connections, by relay.
 #[derive(Debug)]
 pub(super) struct Pool {
     inner: Arc<Inner>,
@@ -27,33 +27,33 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The one that was used last stands last.
+    /// The most recently used connection is last.
     by_door: HashMap<Door, Vec<(Instant, Session)>>,
-    /// Whether somebody looks after them.
+    /// Whether the clean-up task runs.
     is_watched: bool,
 }
 
 impl Pool {
-    /// Of connections that wait for at most `idle`.
+    /// A pool that keeps idle connections for at most `idle`.
     pub fn new(idle: Duration) -> Self {
         Self { inner: Arc::new(Inner { idle, waiting: Mutex::default() }) }
     }
 
-    /// Whether any waits.
+    /// Whether it has any connection.
     #[cfg(test)]
     pub fn has_any(&self) -> bool {
         !self.inner.waiting.lock().by_door.is_empty()
     }
 
-    /// The one that was used last.
+    /// Takes the most recently used connection.
     pub fn take(&self, door: &Door) -> Option<Session> {
         let mut waiting = self.inner.waiting.lock();
         let (since, session) = waiting.by_door.get_mut(door)?.pop()?;
-        // Those below have waited for longer still.
+        // The others have been idle for even longer.
         (since.elapsed() < self.inner.idle).then_some(session)
     }
 
-    /// Has a connection wait, if not enough do already.
+    /// Returns a connection to the pool; drops it if the pool is full.
     pub fn put(&self, door: &Door, session: Session) {
         let mut waiting = self.inner.waiting.lock();
         let of_door = waiting.by_door.entry(door.clone()).or_default();
@@ -67,7 +67,7 @@ impl Pool {
     }
 }
 
-/// Ends connections that nobody has used for long, until there are no more.
+/// Closes idle connections until the pool is empty.
 async fn watch(pool: Weak<Inner>, idle: Duration) {
     loop {
         tokio::time::sleep(idle / 4).await;

@@ -1,4 +1,4 @@
-//! Where letters of a tenant go out.
+//! SMTP relays of tenants.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -11,32 +11,32 @@ use reqwest::Url;
 use super::address::mailbox;
 use crate::error::{Error, Result};
 
-/// The most bytes of a relay's URL.
+/// Maximum bytes of a relay's URL.
 const URL_BYTES: usize = 2048;
 
-/// How a connection is encrypted. Where it is, the relay proves to be the host that was named.
+/// How a connection is encrypted. If it is, the relay must prove that it is the named host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Encryption {
     /// From the first byte: `smtps://`.
     Always,
-    /// From `STARTTLS` on, before anything is told.
+    /// By `STARTTLS`, before anything else is sent.
     Required,
-    /// The same, where the relay offers it.
+    /// By `STARTTLS` if the relay offers it.
     Opportunistic,
-    /// Not at all.
+    /// Not encrypted.
     None,
 }
 
-/// What connections have in common that may be used for each other. Its `Debug` shows no login.
+/// The pool key: connections with equal keys can replace each other. Its `Debug` omits the login.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Door {
-    /// As URLs write it: a name in lower case, or an address.
+    /// As in URLs: a name in lower case, or an address.
     pub host: String,
     pub port: u16,
     pub encryption: Encryption,
-    /// Name and password.
+    /// User name and password.
     pub login: Option<(String, String)>,
-    /// How we introduce ourselves: the domain that letters are from.
+    /// The name sent with `EHLO`: the domain of the sender's address.
     pub hello: String,
 }
 
@@ -47,7 +47,7 @@ impl Debug for Door {
     }
 }
 
-/// A server that takes letters, and whom they are from. Its `Debug` shows no login.
+/// An SMTP relay and the sender's addresses. Its `Debug` omits the login.
 #[derive(Clone, Debug)]
 pub struct Relay {
     door: Door,
@@ -56,11 +56,12 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// As operators say it: `smtps://user:password@host:465`, or `smtp://host:587?tls=required`, where `opportunistic` encrypts if the
-    /// relay offers it, and `none` does not. Name and password are percent-encoded, and without encryption for sure there are none
-    /// but by `none`. The ports are those that stand here where there are none. `from` and `reply_to` may have names: `Ada <ada@example.com>`.
+    /// Parses a relay URL: `smtps://user:password@host:465`, or `smtp://host:587?tls=required`, where `opportunistic`
+    /// encrypts if the relay offers it, and `none` never encrypts. These are the default ports. User name and password
+    /// are percent-encoded; they require `smtps`, `tls=required` or an explicit `tls=none`. `from` and `reply_to` may
+    /// have names: `Ada <ada@example.com>`.
     ///
-    /// Fails with `BadInput` of `url`, `from` or `replyTo`, of which nothing is shown.
+    /// Fails with `BadInput` for `url`, `from` or `replyTo`, without showing the value.
     pub fn read(url: &str, from: &str, reply_to: Option<&str>) -> Result<Self> {
         let from = mailbox(from).map_err(|error| error.within("from"))?;
         let reply_to = reply_to.map(mailbox).transpose().map_err(|error| error.within("replyTo"))?;
@@ -68,7 +69,7 @@ impl Relay {
         Ok(Self { door, from, reply_to })
     }
 
-    /// The relay's host, as URLs write it.
+    /// The relay's host, as in URLs.
     pub fn host(&self) -> &str {
         &self.door.host
     }
@@ -85,7 +86,7 @@ impl Relay {
         self.reply_to.as_ref()
     }
 
-    /// What nobody is shown, as it goes over the wire.
+    /// The login as it is sent over the wire; it must not be shown.
     pub(super) fn secrets(&self) -> Vec<String> {
         let Some((name, password)) = &self.door.login else { return Vec::new() };
         let plain = format!("\0{name}\0{password}");
@@ -108,7 +109,7 @@ fn door(text: &str, hello: &str) -> Result<Door, &'static str> {
     let encryption = encryption(&url)?;
     let login = login(&url)?;
     if login.is_some() && encryption == Encryption::Opportunistic {
-        return Err("must not have a password where it could go out unencrypted: tls=required is needed");
+        return Err("must not have a password without encryption: tls=required is needed");
     }
     let usual = if encryption == Encryption::Always { 465 } else { 587 };
     let port = url.port().unwrap_or(usual);
@@ -124,8 +125,8 @@ fn encryption(url: &Url) -> Result<Encryption, &'static str> {
         ("smtp", None | Some("tls=required")) => Ok(Encryption::Required),
         ("smtp", Some("tls=opportunistic")) => Ok(Encryption::Opportunistic),
         ("smtp", Some("tls=none")) => Ok(Encryption::None),
-        ("smtp", _) => Err("must have nothing after the ? but tls=required, tls=opportunistic or tls=none"),
-        ("smtps", _) => Err("must have nothing after a ?, for smtps: is always encrypted"),
+        ("smtp", _) => Err("must have nothing after the ? except tls=required, tls=opportunistic or tls=none"),
+        ("smtps", _) => Err("must have nothing after the ?, because smtps: is always encrypted"),
         _ => Err("must begin with smtps: or smtp:"),
     }
 }
@@ -140,11 +141,11 @@ fn login(url: &Url) -> Result<Option<(String, String)>, &'static str> {
     };
     match (decoded(url.username()), url.password().and_then(decoded)) {
         (Some(name), Some(password)) => Ok(Some((name, password))),
-        _ => Err("must have both a user name and a password, percent-encoded, or none of them"),
+        _ => Err("must have both a user name and a password, percent-encoded, or neither"),
     }
 }
 
-/// A host as the client of HTTP would write it, so that both take the same text for the same address.
+/// Parses a host as the HTTP client does, so that both read the same address.
 fn host_of(text: &str) -> Option<String> {
     let url = Url::parse(&format!("https://{text}/")).ok()?;
     let is_host = url.username().is_empty() && url.port().is_none() && url.path() == "/";

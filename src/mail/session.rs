@@ -1,4 +1,4 @@
-//! A connection to a relay: how it is made, and how letters go over it.
+//! A connection to a relay.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lettre::transport::smtp;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-#[expect(deprecated, reason = "lettre has nothing else that encrypts a connection which was there before")]
+#[expect(deprecated, reason = "lettre has no other way to encrypt an existing connection")]
 use lettre::transport::smtp::client::AsyncNetworkStream;
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
@@ -24,20 +24,20 @@ use super::letter::Written;
 use super::relay::{Door, Encryption, Relay};
 use crate::egress::Egress;
 
-/// How many letters a connection takes: relays close those that take many.
+/// Maximum emails per connection; relays close connections that send many.
 const LETTERS: u32 = 100;
-/// How many hosts we remember whom to trust for. More are forgotten all at once.
+/// Maximum hosts with cached TLS settings. When full, the cache is emptied.
 const HOSTS: usize = 32;
-/// For a relay to forget what it has refused.
+/// Time limit of `RSET` and `QUIT`.
 const RESET: Duration = Duration::from_secs(2);
 
-/// Makes connections.
+/// Opens connections.
 pub(super) struct Connector {
     egress: Egress,
-    /// Whom to trust beside those whom the system does.
+    /// Root certificates trusted in addition to the system's.
     roots: Vec<Certificate>,
     connect: Duration,
-    /// By host, because the certificates of the system are read for each.
+    /// TLS settings by host; cached, because creating them reads the system's certificates.
     tls: Mutex<HashMap<String, TlsParameters>>,
 }
 
@@ -52,19 +52,20 @@ impl Connector {
         Self { egress, roots, connect, tls: Mutex::default() }
     }
 
-    /// What is wrong with where a relay leads, to be read on from its name: `must …`. Names are not looked up.
+    /// Checks whether a relay's address is allowed; the error is worded to follow a name: `must …`. Names are not
+    /// resolved.
     pub fn may_lead(&self, relay: &Relay) -> Result<(), &'static str> {
         let Door { host, port, encryption, .. } = relay.door();
         if !self.egress.may_name(host, *port) {
             return Err("must not lead to a private or reserved address");
         }
         if *encryption == Encryption::None && !self.egress.lists(host, *port) {
-            return Err("must be encrypted (tls=none is for hosts that TIDINGS_EGRESS_ALLOW lists)");
+            return Err("must be encrypted (tls=none only for hosts that TIDINGS_EGRESS_ALLOW lists)");
         }
         Ok(())
     }
 
-    /// A new connection, on which letters can be handed over: to the first address of the host that takes it.
+    /// Opens a connection that is ready for emails, to the first address of the host that accepts it.
     pub async fn open(&self, relay: &Relay) -> Result<Session, Failure> {
         let door = relay.door();
         self.may_lead(relay).map_err(|why| Failure::new(FailureKind::Refused, &format!("the relay {why}")))?;
@@ -105,7 +106,7 @@ impl Connector {
         if let Some((name, password)) = &door.login {
             let login = Credentials::new(name.clone(), password.clone());
             let answer = smtp.auth(&[Mechanism::Plain, Mechanism::Login], &login).await.map_err(of(Stage::Login))?;
-            // What was said before the connection was encrypted must not pass for an answer.
+            // A reply sent before the connection was encrypted must not count as the reply to the login.
             if !answer.has_code(235) {
                 return Err(Failure::confused());
             }
@@ -113,7 +114,7 @@ impl Connector {
         Ok(Session { smtp, letters: 0, is_ready: true })
     }
 
-    /// Whom to trust that a connection is to a host.
+    /// The TLS settings for a host.
     async fn tls(&self, host: &str) -> Result<TlsParameters, Failure> {
         if let Some(known) = self.tls.lock().get(host) {
             return Ok(known.clone());
@@ -122,9 +123,9 @@ impl Connector {
         for root in &self.roots {
             builder = builder.add_root_certificate(root.clone());
         }
-        // It reads files.
+        // Reads files.
         let made = tokio::task::spawn_blocking(|| builder.build()).await;
-        let broken = |why: String| Failure::new(FailureKind::Later, &format!("no connection can be encrypted: {why}"));
+        let broken = |why: String| Failure::new(FailureKind::Later, &format!("TLS cannot be set up: {why}"));
         let made = made.map_err(|why| broken(why.to_string()))?.map_err(|why| broken(why.to_string()))?;
         let mut known = self.tls.lock();
         if known.len() >= HOSTS {
@@ -135,8 +136,8 @@ impl Connector {
     }
 }
 
-/// A connection, encrypted from its beginning where that is asked for.
-#[expect(deprecated, reason = "lettre has nothing else that encrypts a connection which was there before")]
+/// Connects, with TLS from the start if `tls` is given.
+#[expect(deprecated, reason = "lettre has no other way to encrypt an existing connection")]
 async fn stream(at: SocketAddr, tls: Option<TlsParameters>) -> Result<Box<dyn AsyncTokioStream>, Failure> {
     let plain = TcpStream::connect(at).await.map_err(|error| Failure::unconnected(&error.to_string()))?;
     let Some(tls) = tls else { return Ok(Box::new(Bounded::new(plain, at))) };
@@ -149,11 +150,11 @@ fn of(stage: Stage) -> impl Fn(smtp::Error) -> Failure {
     move |error| Failure::of(stage, &error)
 }
 
-/// A connection on which letters can be handed over.
+/// A connection that is ready for emails.
 pub(super) struct Session {
     smtp: AsyncSmtpConnection,
     letters: u32,
-    /// Whether it waits for a letter, and the relay has nothing in mind of the one before.
+    /// Whether it can take the next email and the relay has no state of the previous one.
     is_ready: bool,
 }
 
@@ -164,12 +165,12 @@ impl Debug for Session {
 }
 
 impl Session {
-    /// Whether it takes another letter.
+    /// Whether it can send another email.
     pub fn is_ready(&self) -> bool {
         self.is_ready && self.letters < LETTERS
     }
 
-    /// Hands a letter over. Whoever gives up meanwhile must not use the session again.
+    /// Sends an email. If the caller drops the future, it must not use the session again.
     pub async fn hand(&mut self, written: &Written) -> Result<u16, Failure> {
         self.is_ready = false;
         self.letters += 1;
@@ -182,7 +183,7 @@ impl Session {
         handed
     }
 
-    /// The status by which it was taken.
+    /// Sends an email and returns the status of the relay's reply.
     async fn say(&mut self, written: &Written) -> Result<u16, Failure> {
         let Written { from, to, data } = written;
         let smtp = &mut self.smtp;
@@ -192,7 +193,7 @@ impl Session {
         if !answer.has_code(354) {
             return Err(Failure::confused());
         }
-        // In one piece, lest its end waits until the rest is acknowledged.
+        // In one write: otherwise the end would wait until the rest is acknowledged.
         let answer = smtp.command(data).await.map_err(of(Stage::Text))?;
         if answer.code().severity != Severity::PositiveCompletion {
             return Err(Failure::confused());
@@ -204,9 +205,9 @@ impl Session {
         matches!(timeout(RESET, self.smtp.command(Rset)).await, Ok(Ok(_)))
     }
 
-    /// Says good-bye.
+    /// Sends `QUIT`.
     pub async fn end(mut self) {
-        // Whether anybody hears it makes no difference.
+        // The result does not matter.
         let _ = timeout(RESET, self.smtp.abort()).await;
     }
 }

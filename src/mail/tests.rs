@@ -1,4 +1,4 @@
-//! Against a relay of this machine, which stands for those of the internet.
+//! Tests with a relay on this machine, which stands for relays on the internet.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn mail() -> Mail {
     Mail::new(egress("127.0.0.1"))
 }
 
-/// Which trusts the relay of the tests.
+/// A client that trusts the tests' relay.
 fn trusting() -> Mail {
     Mail::with(egress("127.0.0.1,localhost"), vec![Certificate::from_pem(ROOT).unwrap()], ALL)
 }
@@ -241,7 +241,7 @@ async fn whoever_does_not_answer_is_given_up() {
         server.on(asks, Reply::Hangs);
         let mail = Mail::with(egress("127.0.0.1"), Vec::new(), Duration::from_millis(300));
         let failure = mail.send(&relay(&server.url()), &LETTER).await.unwrap_err();
-        assert_eq!((failure.kind, &*failure.told), (FailureKind::Later, "the relay did not take the letter in time"));
+        assert_eq!((failure.kind, &*failure.told), (FailureKind::Later, "the relay did not accept the email in time"));
     }
 }
 
@@ -273,7 +273,7 @@ async fn a_login_is_used_and_never_shown() {
     assert_eq!((wrong.kind, wrong.code), (FailureKind::Relay, Some(535)));
     let none = mail().send(&relay(&server.url()), &LETTER).await.unwrap_err();
     assert_eq!((none.kind, none.code), (FailureKind::Relay, Some(530)));
-    // A relay that repeats what it is told.
+    // A relay that echoes the credentials in its error.
     server.on(
         Asks::Auth,
         Reply::says("535 no AUTH PLAIN AGFkYQBodW50ZXIyIMO8 as ada with hunter2 ü for ada@users.example"),
@@ -316,7 +316,7 @@ async fn encryption_is_as_it_was_asked_for() {
         (&nobody_trusted, url("smtp", "localhost", &offering)),
         (&nobody_trusted, url("smtps", "localhost", &from_the_beginning)),
         (&nobody_trusted, format!("smtp://localhost:{}?tls=opportunistic", offering.port)),
-        // Nobody encrypts there.
+        // This relay does not offer encryption.
         (&trusting(), format!("smtp://127.0.0.1:{}", bare.port)),
         (&trusting(), format!("smtps://127.0.0.1:{}", bare.port)),
     ] {
@@ -393,7 +393,7 @@ async fn a_letter_has_at_most_256_kib() {
     mail.send(&relay, &Letter { text: &"a b ".repeat(60_000), ..LETTER }).await.unwrap();
     for text in ["a b ".repeat(70_000), "ü ".repeat(70_000)] {
         let failure = mail.send(&relay, &Letter { text: &text, ..LETTER }).await.unwrap_err();
-        assert_eq!((failure.kind, &*failure.told), (FailureKind::Letter, "the letter has more than 256 KiB"));
+        assert_eq!((failure.kind, &*failure.told), (FailureKind::Letter, "the email has more than 256 KiB"));
     }
     mail.send(&relay, &Letter { text: &"\n".repeat(120_000), ..LETTER }).await.unwrap();
     assert_eq!(server.got().len(), 2);

@@ -1,31 +1,31 @@
-//! What letters, and the pages that they lead to, say of themselves. The rest is said by whoever sends them.
+//! Fixed texts of emails and of the pages linked from them. Senders write the rest.
 
-/// Of one language, which is written from left to right.
+/// The texts of one language, which is written from left to right.
 #[derive(Debug)]
 pub struct Words {
-    /// As BCP 47 has it.
+    /// A BCP 47 tag.
     pub language: &'static str,
-    /// Leads from a letter to where one asks for no more of its kind.
+    /// Label of the link to unsubscribe.
     pub link: &'static str,
-    /// Asks whether it is meant.
+    /// Question on the page to unsubscribe.
     pub ask: &'static str,
-    /// What it does not change.
+    /// Hint that the notifications remain in the application.
     pub stays: &'static str,
-    /// Says yes.
+    /// Label of the button to unsubscribe.
     pub button: &'static str,
-    /// It is done.
+    /// Confirmation.
     pub done: &'static str,
-    /// It cannot be done.
+    /// Emails of this kind cannot be switched off.
     pub mandatory: &'static str,
-    /// The link leads to nobody.
+    /// The link is invalid.
     pub unknown: &'static str,
-    /// The subject of a digest: of one message, and of several, whose number stands for `{}`.
+    /// Subject of a digest: for one message, and for several with their number in place of `{}`.
     unread: [&'static str; 2],
-    /// What it does not list: one, and several.
+    /// Number of messages that the digest leaves out: one, and several.
     more: [&'static str; 2],
 }
 
-/// The first are for everybody whose language is not there.
+/// The first entry is the default.
 const ALL: [Words; 9] = [
     Words {
         language: "en",
@@ -138,22 +138,22 @@ const ALL: [Words; 9] = [
 ];
 
 impl Words {
-    /// The subject of a digest of so many messages.
+    /// The subject of a digest of `many` messages.
     pub fn unread(&self, many: usize) -> String {
         counted(self.unread, many)
     }
 
-    /// How many it does not list.
+    /// The line about `many` messages that the digest leaves out.
     pub fn more(&self, many: usize) -> String {
         counted(self.more, many)
     }
 
-    /// For somebody with a language tag.
+    /// The texts for a language tag.
     pub fn of(tag: Option<&str>) -> &'static Self {
         tag.and_then(known).unwrap_or(&ALL[0])
     }
 
-    /// For a browser, by the first language that it lists and we know (RFC 9110, section 12.5.4).
+    /// The texts for a browser: the first known language in its `Accept-Language` (RFC 9110, section 12.5.4).
     pub fn accepted(listed: &str) -> &'static Self {
         let mut tags = listed.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
         tags.find_map(known).unwrap_or(&ALL[0])

@@ -1,31 +1,31 @@
-//! Services and operators, as the log of what they did names them.
+//! Services and operators, as the audit log names them.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What a service or an operator is.
+/// The kind of a staff caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Staff {
-    /// A partner's backend.
+    /// A tenant's backend.
     Service,
     /// An operator.
     Admin,
 }
 
-/// From what kind of address somebody has called. The address itself is kept nowhere.
+/// The kind of network a caller's address belongs to. The address itself is not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// Not over the network: an application in which Tidings is mounted, or a node from before.
+    /// Not over the network (an application that embeds Tidings), or written by an older version.
     #[default]
     Unknown,
-    /// The machine that the server is on.
+    /// The server's own machine.
     Loopback,
-    /// A network that nobody reaches from outside.
+    /// A private network.
     Private,
     /// The internet.
     Public,
 }
 
-/// Who did something.
+/// A service or operator that did something.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Actor {
     pub staff: Staff,
@@ -40,7 +40,7 @@ const ORIGINS: [(char, Origin); 4] =
     [('0', Origin::Unknown), ('1', Origin::Loopback), ('2', Origin::Private), ('3', Origin::Public)];
 
 impl Origin {
-    /// Of an address.
+    /// The kind of network of an address.
     pub fn of(address: IpAddr) -> Self {
         let is_private = match address.to_canonical() {
             address if address.is_loopback() => return Self::Loopback,
@@ -51,7 +51,7 @@ impl Origin {
     }
 }
 
-/// Of carriers, behind which their customers are (RFC 6598).
+/// Carrier-grade NAT (RFC 6598).
 fn is_shared([first, second, ..]: [u8; 4]) -> bool {
     first == 100 && (64..128).contains(&second)
 }
@@ -61,14 +61,14 @@ fn is_link_local(address: Ipv6Addr) -> bool {
 }
 
 impl Actor {
-    /// As a table keeps them: two digits and the name.
+    /// The stored form: two digits and the name.
     pub fn kept(&self) -> String {
         let staff = STAFF.iter().find(|(_, of)| *of == self.staff).map_or('1', |(digit, _)| *digit);
         let origin = ORIGINS.iter().find(|(_, of)| *of == self.origin).map_or('0', |(digit, _)| *digit);
         format!("{staff}{origin}{}", self.name)
     }
 
-    /// What a table has kept.
+    /// Parses the stored form.
     pub fn read(kept: &str) -> Option<Self> {
         let mut rest = kept.chars();
         let (staff, origin) = (rest.next()?, rest.next()?);
@@ -77,7 +77,7 @@ impl Actor {
         Some(Self { staff, origin, name: rest.as_str().to_owned() })
     }
 
-    /// All that a table may have kept of somebody with this name.
+    /// All stored forms of an actor with this name.
     pub fn all_kept(name: &str) -> Vec<String> {
         let all = STAFF.iter().flat_map(|(_, staff)| ORIGINS.iter().map(|(_, origin)| (*staff, *origin)));
         all.map(|(staff, origin)| Self { staff, origin, name: name.to_owned() }.kept()).collect()

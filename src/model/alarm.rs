@@ -1,8 +1,8 @@
-//! Whom something tells that it needs somebody.
+//! Alarms of rules and destinations.
 
 use serde::{Deserialize, Serialize};
 
-/// An announcement to a group, of a type.
+/// Where an alarm is announced: a message type and a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarm {
     pub message_type: String,

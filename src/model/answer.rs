@@ -1,4 +1,4 @@
-//! Answers that were made of what was read of an inbox, and of nothing else.
+//! Cached responses that depend only on what was read of an inbox.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use entity::ids::Seq;
 use super::proof::Proof;
 use super::remembered::{OfUsers, Remembered};
 
-/// Of longer ones only the tag is remembered.
+/// Longer responses are not cached; only their tag is.
 const LONGEST: usize = 16 * 1024;
 
-/// Answers that are remembered of a user: a page or two ask for their bell and its list in a few ways.
+/// Cached responses per user: a page or two query the bell and its list in a few ways.
 const ANSWERS: usize = 6;
 
-/// What an answer takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
+/// Overhead of a cache entry in bytes: the entry, its lists, and what the allocator rounds up.
 const PLACE: usize = 200;
 
-/// By who has asked.
+/// Response caches, by user.
 pub type Answers = OfUsers<Answer>;
 
-/// The last answer to a request of a user's. It would be made again as long as all of its proofs hold.
+/// The last response to a request of a user. It is valid while all its proofs are.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// All that was asked.
+    /// Hash of the whole request.
     pub request: i64,
     pub proofs: Vec<Arc<Proof>>,
-    /// What its text is told from other texts by; nothing where nobody is told that.
+    /// The `ETag`; `None` if no `ETag` is sent.
     pub tag: Option<i64>,
-    /// The place in the log that it says the inbox is shown as of; nothing where it says none.
+    /// The log position that the response shows as its cursor; `None` if it shows none.
     pub cursor: Option<Seq>,
-    /// Nothing where it is too long.
+    /// `None` if it is too long.
     pub text: Option<Text>,
 }
 
-/// What an answer says: the parts between its cursors, or all of it where these cannot be told from what looks the same.
+/// A response, split at its cursors; in one part if a cursor could be confused with other text.
 #[derive(Clone, Debug)]
 pub struct Text(Arc<[Box<str>]>);
 
@@ -52,7 +52,7 @@ impl Remembered for Answer {
 }
 
 impl Answer {
-    /// Its text where the inbox is shown as of this place in the log, which is written so; nothing where that is not known.
+    /// The response with another cursor, given as position and text; `None` if that is not possible.
     pub fn text_at(&self, cursor: Seq, written: &str) -> Option<String> {
         let text = self.text.as_ref()?;
         let is_same = self.cursor.is_none_or(|of| of == cursor);
@@ -61,7 +61,7 @@ impl Answer {
 }
 
 impl Text {
-    /// Of an answer in which so many fields say this cursor; nothing where it is too long.
+    /// Splits a response that has the cursor in `fields` places; `None` if it is too long.
     pub fn of(answer: &str, cursor: &str, fields: usize) -> Option<Self> {
         if answer.len() > LONGEST {
             return None;
@@ -73,7 +73,7 @@ impl Text {
         Some(Self(answer.split(&cursor).map(Box::from).collect()))
     }
 
-    /// Whether it can be told with another cursor.
+    /// Whether the cursor can be replaced.
     fn is_open(&self) -> bool {
         self.0.len() > 1
     }

@@ -1,4 +1,4 @@
-//! The catalogue of a tenant: message types, reasons, codes of views, target types, the follow policy and default preferences.
+//! A tenant's catalogue: message types, reasons, view codes, target types, the follow policy and default preferences.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::template::{self, LetterTemplate, Source, Template, Templates};
 use super::wechat::WeChatTemplate;
 use crate::error::{Error, Result};
 
-/// All of a tenant's catalogue, at one version.
+/// A version of a tenant's catalogue.
 #[derive(Debug)]
 pub struct Catalogue {
-    /// `tenant.catalogue_version` when it was read, or before.
+    /// `tenant.catalogue_version`, read before or with the rest.
     pub version: i64,
     /// In catalogue order: by position, then by code.
     pub types: Vec<Arc<MessageType>>,
@@ -27,19 +27,20 @@ pub struct Catalogue {
     pub reasons: BTreeMap<String, Vec<String>>,
     /// (scope, action or type) → on or off.
     pub defaults: BTreeMap<(Scope, i64), bool>,
-    /// Code of views → whether users may join and leave them by themselves. Views may have other codes, which are closed.
+    /// View code → whether users may join and leave such views by themselves. Other view codes are allowed; they are
+    /// closed.
     pub view_codes: BTreeMap<String, bool>,
-    /// Target type → whether users may subscribe to targets of it by themselves. Targets may have other types, which only backends
-    /// subscribe to.
+    /// Target type → whether users may subscribe to such targets by themselves. Other target types are allowed; only
+    /// backends can subscribe users to them.
     pub target_types: BTreeMap<String, SubscriptionPolicy>,
     /// Whether users may follow others by themselves.
     pub follow_policy: SubscriptionPolicy,
-    /// Those of the types.
+    /// The templates of all types.
     pub templates: Templates,
     by_id: HashMap<TypeId, Arc<MessageType>>,
 }
 
-/// What a catalogue is made of, besides its version.
+/// The contents of a catalogue, besides its version.
 #[derive(Debug)]
 pub struct Parts {
     pub types: Vec<MessageType>,
@@ -51,7 +52,7 @@ pub struct Parts {
 }
 
 impl Catalogue {
-    /// Of types in any order.
+    /// Sorts the types into catalogue order.
     pub fn new(version: i64, parts: Parts) -> Self {
         let Parts { mut types, reasons, defaults, view_codes, target_types, follow_policy } = parts;
         types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
@@ -67,8 +68,8 @@ impl Catalogue {
         self.types.iter().find(|kind| kind.code == code)
     }
 
-    /// The types with these codes, in catalogue order; all of them where no codes are given. `field` is blamed where there is no such
-    /// type, and where there are more codes than a tenant may have types.
+    /// The types with these codes in catalogue order, or all types for `None`. Fails on `field` for an unknown code or
+    /// more codes than a tenant may have types.
     pub fn chosen(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
         let Some(codes) = codes else { return Ok(self.types.clone()) };
         check::count(field, codes.len(), TYPES)?;
@@ -83,12 +84,12 @@ impl Catalogue {
         self.view_codes.get(view_code).copied().unwrap_or_default()
     }
 
-    /// Who may subscribe users to targets of this type.
+    /// Whether users may subscribe themselves to targets of this type.
     pub fn subscription_policy(&self, target_type: &str) -> SubscriptionPolicy {
         self.target_types.get(target_type).copied().unwrap_or_default()
     }
 
-    /// What is wrong with a template of the type with this code, if anything is.
+    /// What is wrong with a template of this type; `None` if nothing is.
     pub fn template_flaw(&self, code: &str) -> Option<String> {
         self.message_type(code)?.sources().find_map(|source| self.templates.flaw(code, source))
     }
@@ -99,16 +100,16 @@ impl Catalogue {
     }
 }
 
-/// The most types of a tenant: every overview lists them all, and SQLite takes no more than 500 branches of a list.
+/// Maximum types of a tenant: every overview lists them all, and SQLite allows only 500 terms in a compound select.
 pub const TYPES: usize = 100;
 
-/// The most bytes of what a type has for user interfaces, written as JSON.
+/// Maximum bytes of a type's `ui`, as JSON.
 const UI_BYTES: usize = 4 * 1024;
 
-/// The most rules of delivery in one list of them.
+/// Maximum delivery rules of a type.
 const DELIVERY_RULES: usize = 10;
 
-/// The longest time from publication until something leaves the inbox.
+/// Maximum delay in seconds from publication to delivery.
 const DELAY_SECONDS: i64 = 2_592_000;
 
 /// A category of notifications.
@@ -117,45 +118,45 @@ pub struct MessageType {
     pub id: TypeId,
     pub code: String,
     pub title: String,
-    /// Free label under which a UI groups types.
+    /// Label that user interfaces group types by.
     pub group: Option<String>,
     pub read_policy: ReadPolicy,
     /// Users cannot switch it off.
     pub mandatory: bool,
-    /// Users may send messages of it, where the server lets the tenant's users send at all.
+    /// Whether users may send messages of this type, if the server lets the tenant's users send at all.
     pub users_may_send: bool,
     /// Seconds from publication to expiry.
     pub ttl_seconds: Option<i64>,
     /// Order in overviews.
     pub position: i32,
     pub template: Option<Template>,
-    /// A name that user interfaces know, or an https URL.
+    /// An icon name known to user interfaces, or an https URL.
     pub icon: Option<String>,
-    /// For user interfaces, untouched.
+    /// For user interfaces; the server does not read it.
     pub ui: Option<Value>,
-    /// How what is sent under it leaves the inbox; one of each kind.
+    /// How notifications are delivered outside the inbox; at most one rule per kind.
     pub delivery: Vec<DeliveryRule>,
 }
 
-/// How what is sent under a type leaves the inbox.
+/// A rule for delivering notifications of a type outside the inbox, by one kind of destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryRule {
     pub kind: lane::Kind,
     pub condition: Condition,
-    /// From publication on.
+    /// Seconds from publication to delivery.
     pub delay_seconds: i64,
-    /// Of mail alone: what is unread goes into one letter, at an hour of the user's own, whenever it was published.
+    /// Email only: unread notifications are collected into one email, sent at the user's digest time.
     pub digest: bool,
-    /// Of mail alone.
+    /// Email only.
     pub letter: Option<LetterTemplate>,
-    /// What is written, by WeChat, and by nothing else.
+    /// The message template; WeChat only, and required there.
     pub wechat: Option<WeChatTemplate>,
 }
 
 impl DeliveryRule {
     fn check(&self) -> Result<()> {
         if !(0..=DELAY_SECONDS).contains(&self.delay_seconds) {
-            let must = format!("must be from 0 to {DELAY_SECONDS}, which are 30 days");
+            let must = format!("must be 0 to {DELAY_SECONDS} (30 days)");
             return Err(Error::bad_input("delaySeconds", must));
         }
         if self.digest {
@@ -163,13 +164,13 @@ impl DeliveryRule {
         }
         match (self.kind, &self.letter) {
             (lane::Kind::Email, Some(letter)) => template::check(letter.sources())?,
-            (_, Some(_)) => return Err(Error::bad_input("letter", "is for the channel EMAIL alone")),
+            (_, Some(_)) => return Err(Error::bad_input("letter", "is only for the channel EMAIL")),
             (_, None) => {}
         }
         match (self.kind, &self.wechat) {
             (lane::Kind::WeChat, Some(template)) => template.check().map_err(|error| error.within("wechat")),
-            (lane::Kind::WeChat, None) => Err(Error::bad_input("wechat", "must say what the message is made of")),
-            (_, Some(_)) => Err(Error::bad_input("wechat", "is for the channel WECHAT alone")),
+            (lane::Kind::WeChat, None) => Err(Error::bad_input("wechat", "is required for the channel WECHAT")),
+            (_, Some(_)) => Err(Error::bad_input("wechat", "is only for the channel WECHAT")),
             (_, None) => Ok(()),
         }
     }
@@ -178,44 +179,44 @@ impl DeliveryRule {
 impl DeliveryRule {
     fn check_digest(&self) -> Result<()> {
         if self.kind != lane::Kind::Email {
-            return Err(Error::bad_input("digest", "is for the channel EMAIL alone"));
+            return Err(Error::bad_input("digest", "is only for the channel EMAIL"));
         }
         if self.condition != Condition::IfUnread {
-            return Err(Error::bad_input("condition", "must be IF_UNREAD: a digest is of what is unread"));
+            return Err(Error::bad_input("condition", "must be IF_UNREAD: a digest lists unread items"));
         }
         if self.delay_seconds != 0 {
-            return Err(Error::bad_input("delaySeconds", "must be 0: a digest goes out at its user's hour"));
+            return Err(Error::bad_input("delaySeconds", "must be 0: a digest is sent at the user's digest time"));
         }
         if self.letter.is_some() {
-            return Err(Error::bad_input("letter", "is not for digests, which list what their items show"));
+            return Err(Error::bad_input("letter", "is not for digests, which list the texts of their items"));
         }
         Ok(())
     }
 }
 
 impl MessageType {
-    /// The rule for a kind of lane, where it has one.
+    /// The delivery rule for a kind of destination.
     pub fn delivered_by(&self, kind: lane::Kind) -> Option<&DeliveryRule> {
         self.delivery.iter().find(|rule| rule.kind == kind)
     }
 
-    /// Whether its items go into their users' digests.
+    /// Whether its items are included in digests.
     pub fn is_in_digests(&self) -> bool {
         self.delivery.iter().any(|rule| rule.digest)
     }
 
-    /// What its letters say instead of what its items do.
+    /// Templates for emails that replace those of the item.
     pub fn letter(&self) -> Option<&LetterTemplate> {
         self.delivered_by(lane::Kind::Email)?.letter.as_ref()
     }
 
-    /// Those of its templates, and of its letters'.
+    /// Its own templates and those of its emails.
     fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         let own = self.template.iter().flat_map(Template::sources);
         own.chain(self.letter().into_iter().flat_map(LetterTemplate::sources))
     }
 
-    /// Refuses what is no type.
+    /// Fails if the type is invalid.
     pub fn check(&self) -> Result<()> {
         check::code("code", &self.code)?;
         check::title("title", &self.title)?;
@@ -228,7 +229,7 @@ impl MessageType {
         if self.users_may_send && self.mandatory {
             return Err(Error::bad_input(
                 "usersMaySend",
-                "must be false where `mandatory` is true: users cannot switch the type off",
+                "must be false if `mandatory` is true, because users cannot switch such a type off",
             ));
         }
         if let Some(icon) = &self.icon {
@@ -241,16 +242,16 @@ impl MessageType {
         for (place, rule) in self.delivery.iter().enumerate() {
             rule.check().map_err(|error| error.within(&format!("delivery[{place}]")))?;
             if self.delivery[..place].iter().any(|before| before.kind == rule.kind) {
-                return Err(Error::bad_input(format!("delivery[{place}].channel"), "has a rule already"));
+                return Err(Error::bad_input(format!("delivery[{place}].channel"), "already has a rule"));
             }
         }
         template::check(self.template.iter().flat_map(Template::sources)).map_err(|error| error.within("template"))
     }
 }
 
-/// A `field` names a type that there is not.
+/// The error for a `field` that names an unknown type.
 pub fn no_type(field: &str, code: &str) -> Error {
-    Error::bad_input(field, format!("names no message type: {code:?}"))
+    Error::bad_input(field, format!("names no message type: {code:?}; create it with saveMessageType"))
 }
 
 #[cfg(test)]
@@ -272,7 +273,7 @@ mod tests {
             MessageType { code: "order".into(), title: "Orders".into(), delivery, ..MessageType::default() }.check()
         };
         assert!(save(lane::Kind::Email).is_ok());
-        let refused = save(lane::Kind::Webhook).expect_err("there are no letters to a server");
+        let refused = save(lane::Kind::Webhook).expect_err("only emails have their own text");
         assert!(matches!(&refused, Error::BadInput { field, .. } if field == "delivery[0].letter"), "{refused:?}");
     }
 }

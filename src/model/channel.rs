@@ -1,11 +1,11 @@
-//! Channels as a tenant calls them, and targets.
+//! Channels and targets, by the tenant's ids.
 
 use entity::channel::Kind;
 
 use super::check;
 use crate::error::Result;
 
-/// Something that happens are done to: a document, an order, a folder.
+/// An object that actions happen to: a document, an order, a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     pub target_type: String,
@@ -13,35 +13,35 @@ pub struct Target {
 }
 
 impl Target {
-    /// Refuses ids that are none.
+    /// Fails if an id is invalid.
     pub fn check(&self) -> Result<()> {
         check::code("target.type", &self.target_type)?;
         check::code("target.externalId", &self.id)
     }
 
-    /// Its channel for an action.
+    /// The channel of an action on this target.
     pub fn channel(&self, action: &str) -> Code {
         let Self { target_type, id } = self.clone();
         Code::Target { target_type, target_id: id, action: action.to_owned() }
     }
 }
 
-/// A channel as the tenant calls it.
+/// A channel by the tenant's ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// All members of the group with this code.
     Group(String),
     /// An action on a target.
     Target { target_type: String, target_id: String, action: String },
-    /// All that the user with this row does.
+    /// All actions of the user with this row.
     Actor(i64),
 }
 
-/// Between the parts of a target's code. Ids contain no control characters, so no two targets are written alike.
+/// Separates the parts of a target's code. Ids contain no control characters, so the code is unambiguous.
 const SEPARATOR: char = '\u{1f}';
 
 impl Code {
-    /// Of what kind it is.
+    /// The kind of channel.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Group(_) => Kind::Group,
@@ -50,7 +50,7 @@ impl Code {
         }
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub fn text(&self) -> String {
         match self {
             Self::Group(code) => code.clone(),
@@ -61,7 +61,7 @@ impl Code {
         }
     }
 
-    /// A target's parts again: type, id, action.
+    /// Parses the code of a target: type, id, action.
     pub fn parse_target(text: &str) -> Option<(String, String, String)> {
         let mut parts = text.split(SEPARATOR).map(str::to_owned);
         Some((parts.next()?, parts.next()?, parts.next()?))

@@ -1,4 +1,4 @@
-//! What texts from outside may be.
+//! Validation of input strings.
 
 use std::fmt::Display;
 use std::sync::LazyLock;
@@ -8,18 +8,17 @@ use reqwest::Url;
 use crate::error::{Error, Result};
 use crate::text::is_visible;
 
-/// The most characters of an id or code: a user's, a target's, a type's, an action's, an idempotency key.
+/// Maximum characters of an id or code of a user, target, type or action, and of an idempotency key.
 pub const CODE_CHARACTERS: usize = 128;
-/// The most characters of a title or a name.
+/// Maximum characters of a title or name.
 pub const TITLE_CHARACTERS: usize = 256;
-/// The most bytes of a body, and of `params` and `data` each when written as JSON.
+/// Maximum bytes of a body, and of `params` and `data` each, as JSON.
 pub const BODY_BYTES: usize = 16 * 1024;
-/// The most characters of a link.
+/// Maximum characters of a link.
 pub const LINK_CHARACTERS: usize = 2048;
 
-/// An id or code: 1 to 128 characters, none of them a control character, no white space at either end.
-///
-/// The last is for MySQL, which takes `ada ` for `ada`.
+/// Validates an id or code: 1 to 128 characters, no control characters, and no white space at either end, because MySQL
+/// treats `ada ` and `ada` as equal.
 pub fn code(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
     if characters == 0 || characters > CODE_CHARACTERS {
@@ -35,12 +34,12 @@ pub fn code(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ids or codes, each of them by its place: `users[3]`.
+/// Validates ids or codes; an error names the index: `users[3]`.
 pub fn codes(field: &str, texts: &[String]) -> Result<()> {
     texts.iter().enumerate().try_for_each(|(place, text)| code(&format!("{field}[{place}]"), text))
 }
 
-/// One line of text for people: 1 to 256 characters, at least one of them visible; no control characters or line breaks.
+/// Validates one line of text: 1 to 256 characters, at least one visible; no control characters or line breaks.
 pub fn title(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
     if text.trim().is_empty() || characters > TITLE_CHARACTERS {
@@ -56,18 +55,15 @@ pub fn title(field: &str, text: &str) -> Result<()> {
     visible(field, text)
 }
 
-/// Text with at least one visible character.
+/// Validates that a text has a visible character.
 pub fn visible(field: &str, text: &str) -> Result<()> {
     if is_visible(text) {
         return Ok(());
     }
-    Err(Error::bad_input(
-        field,
-        "must have a character that can be seen, not only white space and invisible characters",
-    ))
+    Err(Error::bad_input(field, "must have a visible character, not only white space and invisible characters"))
 }
 
-/// Text of any form but with a NUL, which PostgreSQL cannot store: at most `bytes` bytes.
+/// Validates any text of at most `bytes` bytes without NUL, which PostgreSQL cannot store.
 pub fn body(field: &str, text: &str, bytes: usize) -> Result<()> {
     if text.len() > bytes {
         return Err(Error::bad_input(field, format!("must have at most {bytes} bytes, not {}", text.len())));
@@ -78,7 +74,8 @@ pub fn body(field: &str, text: &str, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Where a click leads: an http(s) URL, or a path that begins with one slash. Nothing that a browser would run, or could not read.
+/// Validates a link: an http(s) URL, or a path that begins with one slash; nothing that a browser would run or cannot
+/// parse.
 pub fn link(field: &str, text: &str) -> Result<()> {
     if !begins_like_link(text) {
         let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
@@ -87,7 +84,7 @@ pub fn link(field: &str, text: &str) -> Result<()> {
     read_link(text).map(drop).map_err(|error| Error::bad_input(field, format!("must be a valid URL: {error}")))
 }
 
-/// Whether a text is what `link` asks for.
+/// Whether `link` accepts the text.
 pub fn is_link(text: &str) -> bool {
     begins_like_link(text) && read_link(text).is_ok()
 }
@@ -101,14 +98,14 @@ fn begins_like_link(text: &str) -> bool {
     (path || url) && plain && text.chars().count() <= LINK_CHARACTERS
 }
 
-/// As browsers read it, on some page.
+/// Parses a link as browsers do, relative to some page.
 fn read_link(text: &str) -> Result<Url, impl Display> {
     static PAGE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
     Url::options().base_url(PAGE.as_ref()).parse(text)
 }
 
-/// What a user interface shows beside a title: a name of letters, digits, `-`, `_`, `.` and `:` that it knows, or an absolute
-/// https URL; at most 256 characters.
+/// Validates an icon: a name of letters, digits, `-`, `_`, `.` and `:`, or an absolute https URL; at most 256
+/// characters.
 pub fn icon(field: &str, text: &str) -> Result<()> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || "-_.:".contains(character);
     let is_name = !text.is_empty() && text.chars().all(is_part);
@@ -120,10 +117,10 @@ pub fn icon(field: &str, text: &str) -> Result<()> {
     Err(Error::bad_input(field, message))
 }
 
-/// At most `most` of something in one call.
+/// Fails if a call has more than `most` of something.
 pub fn count(field: &str, count: usize, most: usize) -> Result<()> {
     if count > most {
-        return Err(Error::bad_input(field, format!("must be at most {most} in one call, not {count}")));
+        return Err(Error::bad_input(field, format!("must have at most {most} entries in one call, not {count}")));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a notification says.
+//! The content of a notification.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::catalogue::MessageType;
 use super::check;
 use crate::error::{Error, Result};
 
-/// The words of a notification, and what comes with them.
+/// The texts of a notification and the data sent with them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Content {
     pub title: Option<String>,
@@ -15,11 +15,11 @@ pub struct Content {
     pub link: Option<String>,
     /// For the type's template.
     pub params: Option<Value>,
-    /// For the client, untouched.
+    /// For the client; the server does not read it.
     pub data: Option<Value>,
 }
 
-/// A change of it: what is left out stays, `Some(None)` clears.
+/// A change of content: `None` keeps a field, `Some(None)` clears it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContentChange {
     pub title: Option<Option<String>>,
@@ -30,12 +30,12 @@ pub struct ContentChange {
 }
 
 impl Content {
-    /// Refuses what cannot be shown; without a title only where the type has a template.
+    /// Fails if the content cannot be shown. A title is optional only if the type has a template.
     pub fn check(&self, kind: &MessageType) -> Result<()> {
         match &self.title {
             Some(title) => check::title("title", title)?,
             None if kind.template.is_none() => {
-                let message = format!("is required, for the message type {:?} has no template", kind.code);
+                let message = format!("is required, because the message type {:?} has no template", kind.code);
                 return Err(Error::bad_input("title", message));
             }
             None => {}
@@ -57,14 +57,14 @@ impl Content {
         Ok(())
     }
 
-    /// How many bytes it has, with its JSON as text.
+    /// Bytes of the content, with its JSON as text.
     pub fn bytes(&self) -> usize {
         let texts = [&self.title, &self.body, &self.link].into_iter().flatten().map(String::len);
         let values = [&self.params, &self.data].into_iter().flatten().map(|json| json.to_string().len());
         texts.chain(values).sum()
     }
 
-    /// With a change made to it.
+    /// Applies a change.
     #[must_use]
     pub fn changed(self, change: ContentChange) -> Self {
         Self {

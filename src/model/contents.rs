@@ -1,6 +1,6 @@
-//! What notifications show that was read before: so that what many inboxes show is read, kept and rendered once.
+//! A cache of notification contents, so that a notification in many inboxes is read, stored and rendered once.
 //!
-//! Whether it still holds is said by the statement that names it, by a few of its columns.
+//! The statement that reads an item also reads a few columns that tell whether the cached content is still valid.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use super::catalogue::Catalogue;
 use super::item::Content;
 use crate::clock::Millis;
 
-/// What an entry takes besides its content, in bytes: its place, and what allocating rounds up.
+/// Overhead of an entry in bytes: its place in the map, and what the allocator rounds up.
 const PLACE: usize = 150;
 
 columns! {
-    /// By which it is known that a notification `n` of the sender `s` shows what it did, as long as no text of the tenant is amended and the
-    /// catalogue is the same.
+    /// Revision of a notification `n` with its sender `s`. Content of the same revision is the same while the catalogue
+    /// is the same and no text of the tenant has been amended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Edition {
-        /// The notification's number.
+        /// The notification's id.
         pub notification: i64 = "n.id",
         pub published_at: Millis = "n.published_at AS item_published_at",
         /// When its text was last amended.
         pub updated_at: Option<Millis> = "n.updated_at",
         pub sender: Option<UserId> = "s.id",
-        /// Of the sender's profile.
+        /// Version of the sender's profile.
         sender_version: Option<i64> = "s.profile_version",
     }
 }
@@ -39,7 +39,7 @@ impl Edition {
     }
 }
 
-/// What is shown by one of a tenant's catalogues, as of a version of its texts.
+/// Scope of cache entries: a tenant's catalogue and the version of its texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Shelf<'a> {
     pub tenant: TenantId,
@@ -47,19 +47,19 @@ pub struct Shelf<'a> {
     pub texts: i64,
 }
 
-/// What was read lately of all tenants, by place in their logs.
+/// Recently read contents of all tenants, by log position.
 #[derive(Debug)]
 pub struct Contents {
     bytes: usize,
     known: Mutex<Generations>,
 }
 
-/// Two of them, so that what nobody reads any more goes with the older one.
+/// Two generations: entries that are no longer read are dropped with the older one.
 #[derive(Debug, Default)]
 struct Generations {
     young: HashMap<(TenantId, Seq), Known>,
     old: HashMap<(TenantId, Seq), Known>,
-    /// Bytes that the young take.
+    /// Bytes of the young generation.
     weight: usize,
 }
 
@@ -71,17 +71,17 @@ struct Known {
 }
 
 impl Contents {
-    /// Of about so many bytes; none for 0.
+    /// A cache of about this many bytes; 0 disables it.
     pub fn new(bytes: usize) -> Self {
         Self { bytes, known: Mutex::default() }
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     pub fn clear(&self) {
         *self.known.lock() = Generations::default();
     }
 
-    /// What a notification showed, where it still does.
+    /// The cached content if it is still valid.
     pub fn find(&self, on: Shelf<'_>, seq: Seq, edition: &Edition) -> Option<Arc<Content>> {
         let place = (on.tenant, seq);
         let mut known = self.known.lock();
@@ -94,7 +94,7 @@ impl Contents {
         Some(content)
     }
 
-    /// Remembers what a notification shows.
+    /// Caches a content.
     pub fn keep(&self, on: Shelf<'_>, seq: Seq, edition: Edition, content: &Arc<Content>) {
         if self.bytes > 0 {
             let one = Known { edition, texts: on.texts, content: content.clone() };
@@ -109,14 +109,14 @@ impl Known {
         (is_same && Arc::ptr_eq(&self.content.catalogue, on.catalogue)).then(|| self.content.clone())
     }
 
-    /// With what templates make of it, which is taken to be as long as what they make it of.
+    /// Counts the text twice, because rendered templates take about as much again.
     fn weight(&self) -> usize {
         PLACE + self.content.weight() + self.content.length()
     }
 }
 
 impl Generations {
-    /// Puts one among the young, which are the old ones once they take more than `most` bytes.
+    /// Inserts an entry. Once the young generation exceeds `most` bytes, it replaces the old one.
     fn put(&mut self, place: (TenantId, Seq), one: Known, most: usize) {
         self.weight += one.weight();
         let before = self.young.insert(place, one);

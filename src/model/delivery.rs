@@ -1,22 +1,22 @@
-//! How often, and when, what goes to somebody else's server is tried.
+//! Retries and back-off of deliveries to external servers.
 
 use entity::delivery::Event;
 
 use crate::clock::Millis;
 
-/// The time from each attempt that failed to the next one, in milliseconds. After the last of them it is given up.
+/// Delays between attempts, in milliseconds. After the last one the delivery fails for good.
 const STEPS: [Millis; 8] = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000];
 
-/// Failures in a row after which nothing is tried for a while.
+/// Consecutive failures that open the circuit: no attempts for a while.
 pub const FAILURES: i64 = 5;
 
-/// How long nothing is tried then, in milliseconds, at first and at the most.
+/// How long it stays open, in milliseconds: first, and at most.
 const OPEN: (Millis, Millis) = (30_000, 900_000);
 
-/// After so long without anything but failures an endpoint is disabled, in milliseconds: five days.
+/// How long an endpoint may only fail before it is disabled, in milliseconds: five days.
 pub const HOPELESS: Millis = 432_000_000;
 
-/// All events of webhooks, by the names that receivers see.
+/// The webhook events and the names that receivers see.
 pub const EVENTS: [(Event, &str); 7] = [
     (Event::Published, "notification.published"),
     (Event::Retracted, "notification.retracted"),
@@ -27,14 +27,14 @@ pub const EVENTS: [(Event, &str); 7] = [
     (Event::Read, "item.read"),
 ];
 
-/// What receivers call an event.
+/// The name of an event that receivers see.
 pub fn name(event: Event) -> &'static str {
     EVENTS.iter().find(|(of, _)| *of == event).map_or("", |(_, name)| name)
 }
 
-/// How long to wait after so many attempts; nothing where it is given up. `chance` from 0 to 999 makes it up to a fifth shorter or
-/// longer, so that what failed together does not come again together. Where the receiver has said when, that counts within one to
-/// two of the steps.
+/// The delay after this many attempts; `None` if the delivery has failed for good. `chance`, from 0 to 999, varies it
+/// by up to a fifth, so that deliveries that failed together are not retried together. A receiver's `Retry-After` is
+/// honoured within one to two times the delay.
 pub fn wait(attempts: i64, chance: u16, retry_after: Option<Millis>) -> Option<Millis> {
     let step = *STEPS.get(usize::try_from(attempts - 1).ok()?)?;
     if let Some(asked) = retry_after {
@@ -43,30 +43,30 @@ pub fn wait(attempts: i64, chance: u16, retry_after: Option<Millis>) -> Option<M
     Some(step * 4 / 5 + step * 2 / 5 * Millis::from(chance.min(999)) / 999)
 }
 
-/// How an endpoint has been of late, by which it is decided whether it is tried at all.
+/// Recent results of an endpoint; they decide whether it is tried at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Failures in a row; from the fifth on, those of attempts that found out whether it is back.
+    /// Consecutive failures; from the fifth on only probes count.
     pub failures: i64,
-    /// Until then nothing is tried.
+    /// No attempts until then.
     pub open_until: Millis,
-    /// Since when nothing but failures has been.
+    /// Time of the first failure since the last success.
     pub failing_since: Option<Millis>,
 }
 
 impl Health {
-    /// Notes an attempt that succeeded. Those that were under way when it began to rest end nothing.
+    /// Records a success. Attempts that began before the endpoint asked for a pause do not end that pause.
     pub fn succeeded(&mut self) {
         let open_until = if self.is_probed() { 0 } else { self.open_until };
         *self = Self { open_until, ..Self::default() };
     }
 
-    /// Notes that it takes nothing until an instant, and is well.
+    /// Pauses a healthy endpoint until an instant.
     pub fn rests(&mut self, until: Millis) {
         *self = Self { open_until: until, ..Self::default() };
     }
 
-    /// Notes one that failed. Those that were under way with the fifth count no more.
+    /// Records a failure. It does not count while the circuit is open, because that attempt began before.
     pub fn failed(&mut self, now: Millis) {
         self.failing_since.get_or_insert(now);
         if self.is_open(now) {
@@ -79,17 +79,17 @@ impl Health {
         }
     }
 
-    /// Whether nothing is to be tried now.
+    /// Whether no attempt may be made now.
     pub fn is_open(&self, now: Millis) -> bool {
         self.open_until > now
     }
 
-    /// Whether a single attempt has to find out first whether it is back.
+    /// Whether the next attempt must be a single probe.
     pub fn is_probed(&self) -> bool {
         self.failures >= FAILURES
     }
 
-    /// Whether it has failed for too long to go on.
+    /// Whether the endpoint has failed for too long and must be disabled.
     pub fn is_hopeless(&self, now: Millis) -> bool {
         self.failing_since.is_some_and(|since| now - since >= HOPELESS)
     }

@@ -1,25 +1,25 @@
-//! Places that logs never had, since their numbers were raised after a failover or a restore.
+//! Log positions that are unused because the numbers were raised after a failover or restore.
 
 use std::collections::HashMap;
 
 use entity::ids::{Seq, TenantId};
 
-/// Of all tenants.
+/// The gaps of all tenants.
 #[derive(Debug, Default)]
 pub struct Gaps(HashMap<TenantId, Vec<(Seq, Seq)>>);
 
 impl Gaps {
-    /// Notes that nothing comes after a place until after another, in the order of the log.
+    /// Adds a gap: no entry lies between the two positions.
     pub fn add(&mut self, tenant: TenantId, after: Seq, upto: Seq) {
         self.0.entry(tenant).or_default().push((after, upto));
     }
 
-    /// Whether a place is in a gap. A client that has seen it has seen entries that were lost.
+    /// Whether a position is in a gap. A client that knows it has seen entries that were lost.
     pub fn have(&self, tenant: TenantId, place: Seq) -> bool {
         self.of(tenant).iter().any(|(after, upto)| *after < place && place < *upto)
     }
 
-    /// Where to go next from a place in the log, at most so many entries further: through a gap in one step.
+    /// The position at most `most` entries further; a gap is crossed in one step.
     pub fn step(&self, tenant: TenantId, from: Seq, most: i64) -> Seq {
         let gap = self.of(tenant).iter().find(|(after, upto)| from < *upto && after.0 < from.0 + most);
         match gap {

@@ -1,4 +1,4 @@
-//! Times of day, as the clocks of a place show them.
+//! Times of day in a time zone.
 
 use std::fmt::{Display, Formatter};
 
@@ -19,7 +19,7 @@ impl TimeOfDay {
         Self(hour * 60)
     }
 
-    /// From `00:00` to `23:59`.
+    /// Parses a time from `00:00` to `23:59`.
     pub fn parse(field: &str, text: &str) -> Result<Self> {
         let number =
             |text: &str| text.parse().ok().filter(|_| text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit()));
@@ -29,12 +29,12 @@ impl TimeOfDay {
         at.ok_or_else(|| Error::bad_input(field, "must be a time of day from 00:00 to 23:59, such as 22:30"))
     }
 
-    /// As the database keeps it.
+    /// The stored form.
     pub fn minutes(self) -> i64 {
         self.0.into()
     }
 
-    /// As the database has kept it.
+    /// Parses the stored form.
     pub fn of_minutes(minutes: i64) -> Option<Self> {
         u32::try_from(minutes).ok().filter(|minutes| *minutes < 24 * 60).map(Self)
     }
@@ -46,19 +46,20 @@ impl Display for TimeOfDay {
     }
 }
 
-/// The day on which an instant is.
+/// The day of an instant.
 fn day(zone: &Zone, at: Millis) -> Option<NaiveDate> {
     Some(DateTime::<Utc>::from_timestamp_millis(at)?.with_timezone(zone).date_naive())
 }
 
-/// When clocks show a time of a day. Where they go back it is the first of both times; where they go forward over it, when they have.
+/// The instant when clocks show a time of a day: the first of two when clocks are set back, and the moment of the
+/// change when they skip the time.
 fn instant(zone: &Zone, day: NaiveDate, at: TimeOfDay) -> Option<Millis> {
     let shown = day.and_hms_opt(at.0 / 60, at.0 % 60, 0)?;
     let found = zone.from_local_datetime(&shown).earliest().map(|at| at.to_utc());
     Some(found.or_else(|| zone.set_on_over(&shown))?.timestamp_millis())
 }
 
-/// Hours of each day in which nothing is to go out to somebody.
+/// Daily hours in which nothing is sent to a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quiet {
     from: TimeOfDay,
@@ -66,10 +67,10 @@ pub struct Quiet {
 }
 
 impl Quiet {
-    /// From a time of day until the next time that clocks show the other.
+    /// From one time of day until clocks next show the other.
     pub fn new(from: TimeOfDay, to: TimeOfDay) -> Result<Self> {
         if from == to {
-            return Err(Error::bad_input("to", "must be another time of day than `from`"));
+            return Err(Error::bad_input("to", "must differ from `from`"));
         }
         Ok(Self { from, to })
     }
@@ -82,10 +83,10 @@ impl Quiet {
         self.to
     }
 
-    /// When they end, where they have begun.
+    /// When the quiet hours end; `None` if they have not begun.
     pub fn until(self, zone: &Zone, now: Millis) -> Option<Millis> {
         let today = day(zone, now)?;
-        // Where clocks go back over midnight, those of tomorrow may have begun.
+        // If clocks are set back over midnight, the quiet hours of tomorrow may have begun.
         [today.pred_opt()?, today, today.succ_opt()?].into_iter().find_map(|day| {
             let last = if self.from < self.to { day } else { day.succ_opt()? };
             let (begin, end) = (instant(zone, day, self.from)?, instant(zone, last, self.to)?);
@@ -94,21 +95,21 @@ impl Quiet {
     }
 }
 
-/// When somebody is told what they have not read.
+/// When a user gets their digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigestTime {
     pub at: TimeOfDay,
-    /// The one day of the week; each where there is none.
+    /// The day of the week; `None` for every day.
     pub weekday: Option<Weekday>,
 }
 
 impl DigestTime {
-    /// Of somebody of whom nothing was said.
+    /// The default.
     const USUAL: Self = Self { at: TimeOfDay::of_hour(8), weekday: None };
 
-    /// When clocks show it next.
+    /// The next instant after `now`.
     fn after(self, zone: &Zone, now: Millis) -> Option<Millis> {
-        // The day before, for where clocks are set on over an hour of it, it comes after midnight.
+        // Start a day earlier: if clocks skip an hour before midnight, the digest of that day comes after midnight.
         let first = day(zone, now)?.pred_opt()?;
         let days = (0..=9).filter_map(|days| first.checked_add_signed(TimeDelta::days(days)));
         let mut days = days.filter(|day| self.weekday.is_none_or(|weekday| day.weekday() == weekday));
@@ -116,7 +117,7 @@ impl DigestTime {
     }
 }
 
-/// When somebody may be reached, as far as it was said.
+/// When a user can be reached; each part is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hours {
     pub zone: Option<Zone>,
@@ -124,7 +125,7 @@ pub struct Hours {
     pub digest: Option<DigestTime>,
 }
 
-/// The same as the database keeps it.
+/// The stored columns of [`Hours`].
 #[derive(Clone, Debug, Default, FromQueryResult)]
 pub struct KeptHours {
     pub time_zone: Option<String>,
@@ -135,7 +136,7 @@ pub struct KeptHours {
 }
 
 impl KeptHours {
-    /// What is none is left out.
+    /// Parses the columns; invalid values are ignored.
     pub fn read(&self) -> Hours {
         let at = |minutes: Option<i64>| TimeOfDay::of_minutes(minutes?);
         let quiet = at(self.quiet_from).zip(at(self.quiet_to)).and_then(|(from, to)| Quiet::new(from, to).ok());
@@ -146,13 +147,12 @@ impl KeptHours {
 }
 
 impl Hours {
-    /// When quiet hours end, where they have begun: by clocks of UTC where nobody has said of where.
+    /// When the current quiet hours end; `None` outside of them. Uses UTC if the user has no time zone.
     pub fn quiet_until(&self, now: Millis) -> Option<Millis> {
         self.quiet?.until(self.place(), now)
     }
 
-    /// When they are told next what they have not read: at eight of each day where nobody has said when, by clocks of UTC where nobody has
-    /// said of where.
+    /// When the next digest is due: by default at 08:00 every day, in UTC if the user has no time zone.
     pub fn digest_after(&self, now: Millis) -> Option<Millis> {
         self.digest.unwrap_or(DigestTime::USUAL).after(self.place(), now)
     }
@@ -175,7 +175,7 @@ mod tests {
         TimeOfDay::parse("at", text).expect("it is a time of day")
     }
 
-    /// When quiet hours end that have begun, as the clocks of the place show it; nothing where they have not.
+    /// The end of the current quiet hours in local time; empty outside of them.
     fn until(zone: &str, from: &str, to: &str, now: &str) -> String {
         let zone = Zone::parse(zone).expect("it is a zone");
         let quiet = Quiet::new(time(from), time(to)).expect("they are hours");
@@ -202,29 +202,29 @@ mod tests {
 
     #[test]
     fn they_end_once_a_day_when_clocks_change() {
-        // Forward in the middle of them: an hour shorter, and the same end.
+        // Clocks go forward within them: an hour shorter, with the same end.
         assert_eq!(until("Europe/Berlin", "22:00", "07:00", "2026-03-28T21:00:00Z"), "03-29 07:00 +0200");
-        // Forward over their end: it comes when they have; over their beginning: they begin then.
+        // Clocks skip the end: they end at the change. Clocks skip the beginning: they begin at the change.
         assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-03-29T00:59:00Z"), "03-29 03:00 +0200");
         assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-03-29T00:59:00Z"), "");
         assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-03-29T01:00:00Z"), "03-29 06:00 +0200");
         assert_eq!(until("Europe/Berlin", "02:10", "02:50", "2026-03-29T01:00:00Z"), "", "all of them are left out");
-        // Back over their end: at the first of both.
+        // Clocks go back over the end: they end at the first of the two times.
         assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-10-25T00:29:00Z"), "10-25 02:30 +0200");
         assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-10-25T00:30:00Z"), "");
         assert_eq!(until("Europe/Berlin", "22:00", "02:30", "2026-10-25T01:10:00Z"), "", "and not again");
-        // Back over their beginning: from the first of both on.
+        // Clocks go back over the beginning: they begin at the first of the two times.
         assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-10-25T00:30:00Z"), "10-25 06:00 +0100");
         assert_eq!(until("Europe/Berlin", "02:30", "06:00", "2026-10-25T01:10:00Z"), "10-25 06:00 +0100");
-        // Back over midnight, from 00:01 to 23:01.
+        // Clocks go back over midnight, from 00:01 to 23:01.
         assert_eq!(until("America/St_Johns", "00:00", "06:00", "2010-11-07T02:30:30Z"), "11-07 06:00 -0330");
         assert_eq!(until("America/St_Johns", "00:00", "06:00", "2010-11-07T02:40:00Z"), "11-07 06:00 -0330");
-        // Over a day that there was not.
+        // The zone skips a whole day.
         assert_eq!(until("Pacific/Apia", "22:00", "07:00", "2011-12-30T09:00:00Z"), "12-31 00:00 +1400");
         assert_eq!(until("Pacific/Apia", "22:00", "07:00", "2011-12-30T10:00:00Z"), "12-31 07:00 +1400");
     }
 
-    /// When digests go out that are waited for since an instant, as the clocks of the place show it.
+    /// The next digests after an instant, in local time.
     fn digests<const N: usize>(
         zone: &str,
         (time_of_day, weekday): (&str, Option<Weekday>),
@@ -251,18 +251,18 @@ mod tests {
         assert_eq!(berlin(eight, "2026-01-15T07:00:00Z")[0], "Fri 01-16 08:00 +0100");
         let changed = ["Sat 03-28 08:00 +0100", "Sun 03-29 08:00 +0200", "Mon 03-30 08:00 +0200"];
         assert_eq!(berlin(eight, "2026-03-28T00:00:00Z"), changed);
-        // Forward over it: when they have.
+        // Clocks skip the time: at the change.
         let forward = ["Sat 03-28 02:30 +0100", "Sun 03-29 03:00 +0200", "Mon 03-30 02:30 +0200"];
         assert_eq!(berlin(("02:30", None), "2026-03-28T00:00:00Z"), forward);
-        // Back over it: at the first of both alone.
+        // Clocks go back over the time: only at the first of the two.
         let back = ["Sun 10-25 02:30 +0200", "Mon 10-26 02:30 +0100", "Tue 10-27 02:30 +0100"];
         assert_eq!(berlin(("02:30", None), "2026-10-25T00:00:00Z"), back);
         let weekly = ["Mon 03-23 08:00 +0100", "Mon 03-30 08:00 +0200", "Mon 04-06 08:00 +0200"];
         assert_eq!(berlin(("08:00", Some(Weekday::Mon)), "2026-03-16T07:00:00Z"), weekly);
-        // Back over midnight, from 00:01 to 23:01.
+        // Clocks go back over midnight, from 00:01 to 23:01.
         let newfoundland = digests("America/St_Johns", ("23:30", None), "2010-11-06T12:00:00Z");
         assert_eq!(newfoundland, ["Sat 11-06 23:30 -0230", "Sun 11-07 23:30 -0330"]);
-        // Over a day that there was not: as that ended, and on the day after.
+        // The zone skips a whole day: the skipped digest comes at the change, the next one as usual.
         let samoa = digests("Pacific/Apia", ("08:00", None), "2011-12-29T18:00:00Z");
         assert_eq!(samoa, ["Sat 12-31 00:00 +1400", "Sat 12-31 08:00 +1400"]);
         assert_eq!(Hours::default().digest_after(at("2026-01-15T09:00:00Z")), Some(at("2026-01-16T08:00:00Z")));

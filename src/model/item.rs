@@ -1,4 +1,4 @@
-//! Items of inboxes, with all that is shown of them.
+//! Inbox items with their content.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,23 +14,23 @@ use super::user::Profile;
 use crate::clock::Millis;
 use crate::text::{closed, shown_line};
 
-/// A user's item: their state of it, and what all who have it share.
+/// A user's item: the user's own state, and the content shared by all users who have it.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub user: UserId,
     pub seq: Seq,
     pub state: State,
-    /// When it was marked by itself, or the earliest mark over it was made.
+    /// When it was marked individually, or the time of the earliest mark that covers it.
     pub read_at: Option<Millis>,
     pub archived_at: Option<Millis>,
     pub expires_at: Option<Millis>,
     pub content: Arc<Content>,
 }
 
-/// What a notification shows in an inbox, the same for everybody.
+/// The content of a notification in an inbox, the same for all users.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// The notification's number.
+    /// The notification's id.
     pub notification: i64,
     pub kind: Kind,
     pub message_type: Arc<MessageType>,
@@ -41,14 +41,14 @@ pub struct Content {
     pub sender: Option<Profile>,
     pub target: Option<Target>,
     pub action: Option<String>,
-    /// What its sender wrote.
+    /// The sender's own texts.
     pub own: OwnText,
-    /// That it is shown by.
+    /// The catalogue it is rendered with.
     pub catalogue: Arc<Catalogue>,
     pub rendered: Rendered,
 }
 
-/// What templates have made of it, once somebody has asked.
+/// Rendered texts, filled in on first use.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
     title: OnceLock<Option<String>>,
@@ -56,7 +56,7 @@ pub struct Rendered {
     link: OnceLock<Option<String>>,
 }
 
-/// What the sender wrote, for types without a template.
+/// The texts that the sender wrote, used by types without a template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnText {
     pub title: Option<String>,
@@ -66,12 +66,12 @@ pub struct OwnText {
 }
 
 impl Item {
-    /// About how many bytes it takes beside itself.
+    /// Approximate bytes besides the struct itself.
     pub fn weight(&self) -> usize {
         self.content.weight()
     }
 
-    /// Whether another user's item shows the same, whose content is the very same.
+    /// Whether another user's item looks the same. The contents must be the same object.
     pub fn shows_same(&self, other: &Self) -> bool {
         let own = |of: &Self| (of.seq, of.state, of.read_at, of.archived_at, of.expires_at);
         Arc::ptr_eq(&self.content, &other.content) && own(self) == own(other)
@@ -88,12 +88,12 @@ impl Item {
 }
 
 impl Content {
-    /// About how many bytes it takes.
+    /// Approximate bytes in memory.
     pub fn weight(&self) -> usize {
         size_of_val(self) + self.length() + self.sender.as_ref().map_or(0, |sender| 3 * sender.external_id.len())
     }
 
-    /// About how many bytes its text takes.
+    /// Approximate bytes of its texts.
     pub fn length(&self) -> usize {
         let OwnText { title, body, link, params } = &self.own;
         let texts = [title, body, link].into_iter().flatten().map(String::len).sum::<usize>();
@@ -101,7 +101,7 @@ impl Content {
         texts + values.map(|value| 3 * value.to_string().len()).sum::<usize>()
     }
 
-    /// Whether it shows the same, by the same catalogue.
+    /// Whether two contents are equal and use the same catalogue object.
     pub fn is_same(&self, other: &Self) -> bool {
         let facts = |of: &Self| (of.notification, of.kind, of.published_at, of.updated_at);
         let same_facts = facts(self) == facts(other) && self.own == other.own && self.data == other.data;
@@ -109,28 +109,28 @@ impl Content {
         Arc::ptr_eq(&self.catalogue, &other.catalogue) && same_facts && same_people
     }
 
-    /// Of the catalogue that it is shown by.
+    /// Version of the catalogue it is rendered with.
     pub fn catalogue_version(&self) -> i64 {
         self.catalogue.version
     }
 
-    /// Rendered by the type's template; else as the sender wrote it; else the type's own title.
+    /// Rendered by the type's template, else the sender's title, else the type's title.
     pub fn title(&self) -> String {
         let own = || self.own.title.as_deref().and_then(shown_line);
         self.render(Text::Title).or_else(own).unwrap_or_else(|| closed(&self.message_type.title).into_owned())
     }
 
-    /// Rendered by the type's template, else as the sender wrote it.
+    /// Rendered by the type's template, else the sender's body.
     pub fn body(&self) -> Option<String> {
         self.render(Text::Body).or_else(|| Some(closed(self.own.body.as_deref()?).into_owned()))
     }
 
-    /// Rendered by the type's template, else as the sender gave it.
+    /// Rendered by the type's template, else the sender's link.
     pub fn link(&self) -> Option<String> {
         self.render(Text::Link).or_else(|| self.own.link.clone())
     }
 
-    /// What letters say instead of what the item does; nothing where the type has no template for it, or it fails.
+    /// The text for emails; `None` if the type has no template for it or rendering fails.
     pub fn in_letters(&self, text: Text) -> Option<String> {
         self.rendered_now(self.message_type.letter()?.source(text)?)
     }
@@ -149,7 +149,7 @@ impl Content {
         self.catalogue.templates.render(&self.message_type.code, source, &self.scene(None))
     }
 
-    /// What templates speak of that are written beside its own: the same, and what it shows.
+    /// The variables for templates of other channels: those of the item's own templates, and the item's title and body.
     pub fn scene_with_texts(&self) -> Scene<'_> {
         self.scene(Some(ShownScene { title: self.title(), body: self.body() }))
     }

@@ -1,11 +1,11 @@
-//! JSON as it is compared: what says the same is the same.
+//! Canonical JSON for comparisons.
 
 use serde_json::{Number, Value};
 
-/// The most significant digits that a 64-bit float always keeps.
+/// Significant digits that a 64-bit float always preserves.
 const EXACT: usize = 15;
 
-/// A value with its keys sorted, and each number as a 64-bit one where that is the same number: `1.50` and `1.5` are one, and
+/// Sorts keys, and converts each number to 64 bits if that keeps its value: `1.50` and `1.5` become equal, and
 /// fingerprints stay as they were when all numbers had 64 bits.
 pub fn canonical(value: &Value) -> Value {
     match value {
@@ -20,7 +20,7 @@ pub fn canonical(value: &Value) -> Value {
     }
 }
 
-/// The same number as a 64-bit one; as it is where there is none.
+/// The number in 64 bits, or unchanged if that would change its value.
 pub fn number(of: &Number) -> Number {
     if of.is_i64() || of.is_u64() {
         return of.as_i64().map(Number::from).or_else(|| of.as_u64().map(Number::from)).unwrap_or_else(|| of.clone());
@@ -33,13 +33,13 @@ pub fn number(of: &Number) -> Number {
     float.filter(is_same).unwrap_or_else(|| of.clone())
 }
 
-/// What a number is, however it is written.
+/// The value of a number, independent of its notation.
 #[derive(PartialEq, Eq)]
 struct Digits {
     is_negative: bool,
-    /// Without zeros at either end.
+    /// Without leading and trailing zeros.
     significant: String,
-    /// The power of ten of the last of them; 0 where there are none.
+    /// The power of ten of the last digit; 0 if there are no digits.
     exponent: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What there is in Tidings, and its own rules: values, which know neither the application nor statements.
+//! Domain values and their rules. They know neither the application nor SQL.
 
 pub mod actor;
 pub mod alarm;

@@ -1,9 +1,9 @@
-//! The network that a caller without a token is counted by.
+//! The network by which callers without a token are rate-limited.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// An IPv4 address, or the /64 of an IPv6 address, which one customer has as a whole.
+/// An IPv4 address, or the /64 of an IPv6 address, which providers assign to one customer as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Network(Option<IpAddr>);
 
@@ -16,7 +16,7 @@ impl Network {
         }))
     }
 
-    /// All callers whose address is not known share this one: an application in which Tidings is mounted passes no address on.
+    /// Shared by all callers with an unknown address: an application that embeds Tidings passes none on.
     pub fn unknown() -> Self {
         Self(None)
     }

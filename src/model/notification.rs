@@ -1,4 +1,4 @@
-//! What was sent, or will be.
+//! Notifications, sent or scheduled.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::channel::Target;
 use super::content::Content;
 use crate::clock::Millis;
 
-/// Whom a notification addresses by itself; a reminder leaves that to the subscriptions.
+/// The users that a notification addresses directly; a reminder goes to subscribers instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Audience {
@@ -20,17 +20,17 @@ pub struct Audience {
     pub everyone: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// How many users are named one by one.
+    /// Number of individually named users.
     #[serde(skip_serializing_if = "is_zero")]
     pub users: usize,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// For which row of a table a rule has raised a notification.
+/// The table row for which a rule sent a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raised {
     /// Code of the rule.
@@ -39,57 +39,57 @@ pub struct Raised {
     pub key: Map<String, Value>,
 }
 
-/// Where a notification is in its life.
+/// The state of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It waits for its time.
+    /// Not published yet.
     Scheduled,
-    /// In the inboxes of those it reaches.
+    /// In the inboxes of its recipients.
     Published,
-    /// In no list and no count any more.
+    /// In no list and no count.
     Expired,
-    /// Taken back, before or after it was published.
+    /// Withdrawn, before or after publication.
     Retracted,
 }
 
-/// What was sent, or will be.
+/// A notification, sent or scheduled.
 #[derive(Clone, Debug)]
 pub struct Notification {
-    /// Its number within the tenant.
+    /// Its id within the tenant.
     pub id: i64,
-    /// Its place in the log, once it is published.
+    /// Its log position, once published.
     pub seq: Option<Seq>,
     pub kind: Kind,
     pub message_type: Arc<MessageType>,
     pub content: Content,
     pub sender: Option<UserId>,
-    /// Of a message.
+    /// Only of a message.
     pub receiver: Option<UserId>,
     pub target: Option<Target>,
     pub action: Option<String>,
     pub audience: Audience,
     pub created_at: Millis,
-    /// When it is to be published, where it was scheduled.
+    /// When it is due, if it was scheduled.
     pub publish_at: Option<Millis>,
     pub published_at: Option<Millis>,
     pub expires_at: Option<Millis>,
     /// When its text was last amended.
     pub updated_at: Option<Millis>,
     pub retracted_at: Option<Millis>,
-    /// Users addressed when it was published; nothing until they were counted.
+    /// Number of addressed users at publication; `None` until counted.
     pub audience_size: Option<i64>,
-    /// Inboxes in which it has arrived, as far as they were counted.
+    /// Number of inboxes that have received it, as far as counted.
     pub delivered_count: i64,
-    /// Users who have read it, as far as they were counted.
+    /// Number of users who have read it, as far as counted.
     pub read_count: i64,
-    /// Nothing where somebody has sent it.
+    /// Set if a rule sent it.
     pub raised: Option<Raised>,
-    /// The service or operator who has sent it.
+    /// The service or operator that sent it.
     pub sent_by: Option<Actor>,
 }
 
 impl Notification {
-    /// Where it is at this instant.
+    /// The state at an instant.
     pub fn status(&self, now: Millis) -> Status {
         match self {
             Self { retracted_at: Some(_), .. } => Status::Retracted,

@@ -1,9 +1,9 @@
-//! Tables by numbers.
+//! Hash maps with integer keys.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-/// By numbers that the database gives out, or places in memory: nobody else can choose them so that all of them fall together, and so they
-/// need no hash that withstands that.
+/// For keys that the database generates or that are memory addresses. Callers cannot choose them, so no hash that
+/// resists collision attacks is needed.
 pub type ByNumber<K, V> = HashMap<K, V, RandomState>;

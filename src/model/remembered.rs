@@ -1,4 +1,4 @@
-//! A few things that are remembered of each user; of users, those who ask least go first.
+//! Per-user caches with a bound on their memory. Users who ask least often are evicted first.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use entity::ids::UserId;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-/// What may be remembered of a user.
+/// A value cached per user.
 pub trait Remembered: Send + Sync + 'static {
-    /// So many of a user, of which the oldest goes first.
+    /// Maximum values per user; the oldest is dropped first.
     const MOST: usize;
 
-    /// In bytes, with its place. What others remember too counts for each.
+    /// Bytes with overhead. Shared data counts for each value.
     fn weight(&self) -> usize;
 
-    /// Whether it takes the place of another one.
+    /// Whether it replaces another value.
     fn replaces(&self, other: &Self) -> bool;
 }
 
-/// An empty cache in so many parts, which is expected to hold so many things, and holds so much weight at the most.
+/// An empty cache with `shards` shards, an expected number of entries, and a maximum weight.
 pub fn cache<K: Eq + Hash, V: Clone, W: Weighter<K, V> + Clone>(
     shards: usize,
     many: usize,
@@ -28,27 +28,27 @@ pub fn cache<K: Eq + Hash, V: Clone, W: Weighter<K, V> + Clone>(
 ) -> Cache<K, V, W> {
     let mut options = OptionsBuilder::new();
     options.shards(shards).estimated_items_capacity(many).weight_capacity(weight);
-    let options = options.build().expect("both capacities are said");
+    let options = options.build().expect("both capacities are set");
     Cache::with_options(options, weighter, DefaultHashBuilder::default(), DefaultLifecycle::default())
 }
 
-/// The most parts of the room, each of which users wait for alone. Of a user no more is remembered than one holds.
+/// Maximum shards; each has its own lock, and a user's values must fit into one.
 const SHARDS: u32 = 16;
 
-/// What each has at least, in bytes, where there is more than one.
+/// Minimum bytes per shard if there are several.
 const SHARD: u32 = 1024 * 1024;
 
-/// About what a user takes, in bytes.
+/// Expected bytes per user.
 const USER: u32 = 1024;
 
-/// Of each user who has any.
+/// A cache of values by user.
 #[derive(Debug)]
 pub struct OfUsers<T: Remembered> {
     users: Cache<UserId, Arc<Known<T>>, ByBytes>,
     is_on: bool,
 }
 
-/// All that is remembered of a user, oldest first, and the bytes that it takes.
+/// The cached values of a user, oldest first, and their bytes.
 #[derive(Debug)]
 struct Known<T> {
     all: Vec<Arc<T>>,
@@ -65,28 +65,28 @@ impl<T> Weighter<UserId, Arc<Known<T>>> for ByBytes {
 }
 
 impl<T: Remembered> OfUsers<T> {
-    /// Of about so many bytes.
+    /// A cache of about this many bytes.
     pub fn new(bytes: u32) -> Self {
         let shards = (bytes / SHARD).clamp(1, SHARDS) as usize;
         Self { users: cache(shards, (bytes / USER) as usize, bytes.into(), ByBytes), is_on: bytes > 0 }
     }
 
-    /// Whether anything is remembered at all.
+    /// Whether the cache is enabled.
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// All of a user, oldest first.
+    /// All values of a user, oldest first.
     pub fn all(&self, user: UserId) -> Vec<Arc<T>> {
         self.users.get(&user).map(|known| known.all.clone()).unwrap_or_default()
     }
 
-    /// The one of a user that is it.
+    /// The value of a user that fits the predicate.
     pub fn find(&self, user: UserId, is_it: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         self.users.get(&user)?.all.iter().find(|one| is_it(one)).cloned()
     }
 
-    /// Remembers one more.
+    /// Adds a value.
     pub fn keep(&self, user: UserId, one: T) {
         if !self.is_on {
             return;
@@ -100,7 +100,7 @@ impl<T: Remembered> OfUsers<T> {
         self.put(user, all);
     }
 
-    /// Remembers these and no others.
+    /// Replaces all values of a user.
     pub fn put(&self, user: UserId, all: Vec<Arc<T>>) {
         if all.is_empty() {
             self.users.remove(&user);
@@ -110,24 +110,24 @@ impl<T: Remembered> OfUsers<T> {
         self.users.insert(user, Arc::new(Known { all, bytes: bytes as u64 }));
     }
 
-    /// Spares the question whether those of users still hold, who are known to have changed.
+    /// Drops the values of users who are known to have changed, which saves a validation.
     pub fn forget(&self, users: &[UserId]) {
         for user in users {
             self.users.remove(user);
         }
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     pub fn clear(&self) {
         self.users.clear();
     }
 
-    /// Some of what is remembered, at most so many of it.
+    /// Any cached values, at most `many`.
     pub fn some(&self, many: usize) -> Vec<Arc<T>> {
         self.users.iter().flat_map(|(_, known)| known.all.clone()).take(many).collect()
     }
 
-    /// About how many bytes it takes, as it counts them.
+    /// Approximate bytes of the cache.
     pub fn weight(&self) -> u64 {
         self.users.weight()
     }

@@ -1,18 +1,18 @@
-//! Opaque ids: what clients hold instead of our numbers.
+//! Opaque ids that clients see instead of database ids.
 //!
-//! An id is one AES block under the tenant's own key, in base64url: 22 characters that tell nothing, not even an
-//! order, and that open to nothing in another tenant. 32 of its bits are known beforehand, so that an id which was
-//! made up is noticed. It is a name, not a permission: who may see what is decided after opening.
+//! An id is one AES block under the tenant's own key, in base64url: 22 characters that reveal nothing, not even an
+//! order, and that are invalid in other tenants. 32 of its bits are fixed, so that a forged id is detected. An id is a
+//! name, not a permission: access is checked after decoding.
 
 use aes::Aes128;
 use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// How long each id is.
+/// Characters of an id.
 pub const ID_BYTES: usize = 22;
 
-/// What an id stands for, so that a cursor is not taken for an item.
+/// The kind of object, so that for example a cursor is not accepted as an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -20,13 +20,13 @@ pub enum Kind {
     Item = 1,
     /// A notification: its number.
     Notification = 2,
-    /// A place in a user's inbox: user and seq.
+    /// A position in a user's inbox: user and seq.
     Cursor = 3,
-    /// A place in a list of subscriptions, follows or members: the user and the other's row.
+    /// A position in a list of subscriptions, follows or members: the user and the other's row.
     Row = 4,
-    /// A place in an export: the list and the row.
+    /// A position in an export: the list and the row.
     Export = 5,
-    /// A view as a user sees it: the user, 0 where it is nobody, and the view's row.
+    /// A view as a user sees it: the user (0 for no user) and the view's row.
     View = 6,
     /// The token's user, first.
     Viewer = 7,
@@ -42,13 +42,14 @@ pub enum Kind {
     GroupSubscription = 12,
     /// A rule: its row.
     Rule = 13,
-    /// A webhook endpoint, a relay of mail or a sender of Web Push: its row.
+    /// A destination (webhook endpoint, mail relay or Web Push sender): its row.
     Lane = 14,
-    /// A delivery along one: its row.
+    /// A delivery to a destination: its row.
     Delivery = 15,
-    /// A link by which a user wants no more letters about a message type, or no more digests: the user's row, and the type's or 0.
+    /// A link to unsubscribe from emails of a message type, or from digests: the user's row, and the type's or 0.
     Unsubscribe = 16,
-    /// A place in the audit log: twice the numbers of an entry and of a notification, each one more where the place is right behind that.
+    /// A position in the audit log: twice the number of an entry and twice that of a notification; each plus 1 if the
+    /// position is after it.
     AuditPlace = 17,
 }
 
@@ -74,7 +75,7 @@ impl Kind {
     ];
 }
 
-/// A tenant's key.
+/// A tenant's id cipher.
 #[derive(Clone)]
 pub struct Seal(Aes128);
 
@@ -85,18 +86,18 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// From the 16 bytes kept with the tenant; nothing where they are not 16.
+    /// From the 16 bytes stored with the tenant; `None` for another length.
     pub fn new(key: &[u8]) -> Option<Self> {
         Aes128::new_from_slice(key).ok().map(Self)
     }
 
-    /// The id of two numbers below 2^48, the first of them 0 where one is enough.
+    /// Encodes two numbers below 2^48; the first is 0 if one number is enough.
     pub fn close(&self, kind: Kind, first: i64, second: i64) -> String {
-        // It is always ASCII.
+        // Always ASCII.
         str::from_utf8(&self.letters(kind, first, second)).unwrap_or_default().to_owned()
     }
 
-    /// The letters of that id.
+    /// The characters of the id.
     pub fn letters(&self, kind: Kind, first: i64, second: i64) -> [u8; ID_BYTES] {
         let mut block = [0_u8; 16];
         block[0] = kind as u8;
@@ -104,18 +105,18 @@ impl Seal {
         block[10..].copy_from_slice(&second.to_be_bytes()[2..]);
         self.0.encrypt_block((&mut block).into());
         let mut id = [0; ID_BYTES];
-        // 16 bytes are always as many characters.
+        // 16 bytes always encode to this length.
         let _ = URL_SAFE_NO_PAD.encode_slice(block, &mut id);
         id
     }
 
-    /// The two numbers of an id that `close` made for this kind and tenant; nothing for any other text.
+    /// Decodes an id made by `close` for this kind and tenant; `None` for any other text.
     pub fn open(&self, kind: Kind, id: &str) -> Option<(i64, i64)> {
         let (of, first, second) = self.open_any(id)?;
         (of == kind).then_some((first, second))
     }
 
-    /// The same for an id of any kind.
+    /// Decodes an id of any kind.
     pub fn open_any(&self, id: &str) -> Option<(Kind, i64, i64)> {
         let mut block: [u8; 16] = URL_SAFE_NO_PAD.decode(id).ok()?.try_into().ok()?;
         self.0.decrypt_block((&mut block).into());

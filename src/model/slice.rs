@@ -1,9 +1,9 @@
-//! Parts of lists that are paged both ways.
+//! Pages of lists, in both directions.
 
-/// Which part of a list: so many of what stands after one place and before another, counted from one of the ends.
+/// A page of a list: at most `many` entries between two positions, counted from one end.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice<Place> {
-    /// At most so many.
+    /// Maximum entries.
     pub many: usize,
     pub from: End,
     pub after: Option<Place>,
@@ -18,12 +18,13 @@ pub enum End {
 }
 
 impl<Place> Slice<Place> {
-    /// The first so many after a place.
+    /// The first `many` entries after a position.
     pub fn first(many: usize, after: Option<Place>) -> Self {
         Self { many, from: End::First, after, before: None }
     }
 
-    /// What was read from its end, of which one more than `many` says that the list goes on there, in the list's order.
+    /// Makes a page of rows read from one end, and returns whether there are more. The query must read one row more
+    /// than `many`.
     pub fn page<Row>(&self, mut rows: Vec<Row>) -> (Vec<Row>, bool) {
         let goes_on = rows.len() > self.many;
         rows.truncate(self.many);

@@ -12,31 +12,32 @@ use tokio::sync::Mutex;
 
 use super::seal::{Kind, Seal};
 
-/// What never changes about a tenant, and what of theirs waits in this process.
+/// The immutable facts of a tenant, and its state in this process.
 #[derive(Debug)]
 pub struct Tenant {
-    /// Leads every table.
+    /// The first key column of every table.
     pub id: TenantId,
-    /// As tokens name them.
+    /// The name used in tokens.
     pub code: String,
-    /// Seals the ids that their clients see.
+    /// Encodes the ids that clients see.
     pub seal: Seal,
-    /// What announcements to everyone are published to.
+    /// The channel for announcements to everyone.
     pub everyone: ChannelId,
-    /// How often the process had forgotten everything when they were found. What belongs to another era may mean something else.
+    /// How often this process had dropped its caches when the tenant was loaded. Ids of another era may mean something
+    /// else.
     pub era: u64,
-    /// What of theirs waits in this process.
+    /// The tenant's batch queues in this process.
     pub queues: Queues,
-    /// Held by whoever reads the catalogue anew, so that nobody else does at the same time.
+    /// Held while the catalogue is read, so that only one task reads it at a time.
     pub reading_catalogue: Mutex<()>,
-    /// The end of the log as this process last saw it: it may have gone on.
+    /// The last known end of the log; the real one may be further.
     end: AtomicI64,
-    /// How many users were erased, as this process last saw it: there may be more.
+    /// The last known number of erased users; the real one may be higher.
     erased_count: AtomicI64,
 }
 
 impl Tenant {
-    /// As they were found.
+    /// Creates a tenant as loaded from the database.
     pub fn new(id: TenantId, code: String, (seal, everyone): (Seal, ChannelId), erased_count: i64, era: u64) -> Self {
         Self {
             id,
@@ -51,48 +52,48 @@ impl Tenant {
         }
     }
 
-    /// Whether another look found the same.
+    /// Whether a tenant loaded again is the same.
     pub fn is(&self, found: &Self) -> bool {
         let names = |of: &Self| (of.id, of.everyone, of.era, of.seal.close(Kind::Row, 0, 0));
         names(self) == names(found)
     }
 
-    /// The end of the log as this process last saw it: it may have gone on.
+    /// The last known end of the log; the real one may be further.
     pub fn end(&self) -> Seq {
         Seq(self.end.load(Ordering::Relaxed))
     }
 
-    /// Remembers how far the log went.
+    /// Records an end of the log.
     pub fn saw(&self, end: Seq) {
         self.end.fetch_max(end.0, Ordering::Relaxed);
     }
 
-    /// Forgets what was beyond a place, for the log seems to end there: the database was restored. Nothing is believed of what
-    /// comes after it until it is seen again, so that it does no harm where that is not so.
+    /// Lowers the known end because the log seems to end there, as after a restore. Later positions count only once
+    /// they are seen again, so a wrong call does no harm.
     pub fn went_back(&self, end: Seq) {
         self.end.fetch_min(end.0, Ordering::Relaxed);
     }
 
-    /// How many of the tenant's users were erased, as this process last saw it: there may be more.
+    /// The last known number of erased users; the real one may be higher.
     ///
-    /// Whom it knew when it was less is looked up anew. So it matters not when a process hears of an erasure, only that
-    /// whoever writes something about a user makes sure that they are one (`user::held`, `inbox::sync`, `notification::send`).
+    /// Users cached at a lower number are looked up again. A process need not learn of an erasure at once, because each
+    /// write about a user checks that the user exists (`user::held`, `inbox::sync`, `notification::send`).
     pub fn erased_count(&self) -> i64 {
         self.erased_count.load(Ordering::SeqCst)
     }
 
-    /// Remembers how many users were erased.
+    /// Records the number of erased users.
     pub fn saw_erased(&self, count: i64) {
         self.erased_count.fetch_max(count, Ordering::SeqCst);
     }
 }
 
-/// What waits in this process to be done together, a queue of each type.
+/// Batch queues of this process, one per type.
 #[derive(Default)]
 pub struct Queues(RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Queues {
-    /// The queue of a type, made now if nothing has waited in it yet.
+    /// The queue of a type, created on first use.
     pub fn of<Q: Any + Send + Sync>(&self, new: impl FnOnce() -> Q) -> Arc<Q> {
         let kind = TypeId::of::<Q>();
         let known = self.0.read().get(&kind).cloned();

@@ -1,4 +1,4 @@
-//! Users, as others see them and as they act.
+//! Users, as others see them and as actors.
 
 use entity::ids::UserId;
 use entity::prelude::*;
@@ -10,9 +10,9 @@ use entity::user::Entity as User;
 pub struct Profile {
     /// Their row.
     pub id: UserId,
-    /// The partner's id of them.
+    /// The backend's id of the user.
     pub external_id: String,
-    /// As far as the partner has told it.
+    /// `None` until the backend sets it.
     pub name: Option<String>,
     /// An http(s) URL or a path.
     pub avatar_url: Option<String>,
@@ -20,25 +20,25 @@ pub struct Profile {
     pub locale: Option<String>,
 }
 
-/// The most characters of a name that it is found by.
+/// Maximum characters of a name that searches use.
 const FOLDED_CHARACTERS: usize = 128;
 
-/// As much of a name as it is found by, without regard to case.
+/// The part of a name that searches use, case-folded.
 pub fn folded(name: &str) -> String {
     without_case(name).take(FOLDED_CHARACTERS).collect()
 }
 
-/// A text without regard to case, as texts are compared, on every database alike.
+/// Folds the case of a text, in the same way for every database.
 pub fn without_case(text: &str) -> impl Iterator<Item = char> {
-    // To upper case first: of what has several lower ones, such as the sigma, one is left.
+    // To upper case first: letters with several lower-case forms, such as sigma, then become one.
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
-/// Whose doing something is.
+/// Who performed an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By<'a> {
     /// The tenant's backend or operator, or the server itself.
     Partner,
-    /// One of its users, by the partner's id.
+    /// A user, by the backend's id.
     User(&'a str),
 }

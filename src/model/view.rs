@@ -1,4 +1,4 @@
-//! Views that read themselves, as users see them.
+//! Views, as users see them. A visit marks all of a view as read.
 
 use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
@@ -8,25 +8,25 @@ use super::check;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
 
-/// A view as the partner calls it: 1 to 128 characters each.
+/// A view by the backend's ids, 1 to 128 characters each.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, DerivePartialModel)]
 #[sea_orm(entity = "view::Entity")]
 pub struct Key {
-    /// What kind of view it is: `chat`, `feed` …
+    /// The kind of view: `chat`, `feed` …
     pub code: String,
-    /// Which of its kind.
+    /// The id within its kind.
     #[sea_orm(from_col = "external_id")]
     pub id: String,
 }
 
 impl Key {
-    /// Refuses what no view can have.
+    /// Fails if a part is invalid.
     pub fn check(&self) -> Result<()> {
         check::code("code", &self.code)?;
         check::code("externalId", &self.id)
     }
 
-    /// That there is none.
+    /// The error for an unknown view.
     pub fn missing(&self) -> Error {
         Error::not_found("view", format!("{}/{}", self.code, self.id))
     }
@@ -37,23 +37,23 @@ impl Key {
 pub struct View {
     pub row: ViewId,
     pub key: Key,
-    /// Who sees it; nothing where it is nobody, or several.
+    /// The user who sees it; `None` for no user or several.
     pub user: Option<UserId>,
-    /// Activities since their last visit, or since they joined; 0 where it is nobody who sees it.
+    /// Activities since the user's last visit, or since they joined; 0 without a user.
     pub unread: i64,
-    /// Nothing where nothing has ever happened.
+    /// `None` if there was no activity yet.
     pub last_activity_at: Option<Millis>,
-    /// Nothing where they never looked.
+    /// `None` if the user has not visited it.
     pub last_visited_at: Option<Millis>,
-    /// What the latest activity carried.
+    /// The data of the latest activity.
     pub latest: Option<serde_json::Value>,
 }
 
-/// What a user has not seen yet.
+/// Unread activities of a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unread {
-    /// Activities in all their views.
+    /// Number of activities in all the user's views.
     pub total: i64,
-    /// Views that hold any, most recently active first.
+    /// The views with unread activities, most recently active first.
     pub views: Vec<View>,
 }

@@ -1,4 +1,4 @@
-//! What is sent to a webhook besides its body, so that the receiver knows who sent it: Standard Webhooks
+//! Headers that authenticate a webhook request: Standard Webhooks
 //! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>).
 
 use std::fmt::{self, Debug, Formatter};
@@ -11,12 +11,12 @@ use base64::engine::general_purpose::STANDARD;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
 
-/// What a secret begins with, so that it is recognised where it should not be.
+/// Prefix of a secret; it makes leaked secrets recognizable.
 const PREFIX: &str = "whsec_";
-/// The bytes of a secret.
+/// Bytes of a secret.
 const SECRET_BYTES: RangeInclusive<usize> = 24..=64;
 
-/// What a tenant's endpoint and we know. Its `Debug` shows nothing of it.
+/// The secret shared with an endpoint. Its `Debug` shows nothing of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningSecret(Vec<u8>);
 
@@ -27,25 +27,25 @@ impl Debug for SigningSecret {
 }
 
 impl SigningSecret {
-    /// A new one, of 32 bytes of chance.
+    /// Generates a secret of 32 random bytes.
     pub fn random() -> Result<Self> {
         let mut bytes = vec![0; 32];
         getrandom::fill(&mut bytes).map_err(Error::internal)?;
         Ok(Self(bytes))
     }
 
-    /// Of what `text` made: `whsec_` and 24 to 64 bytes in base64. Nothing where it is none.
+    /// Parses the form of `text`: `whsec_` and 24 to 64 bytes in base64.
     pub fn read(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text.strip_prefix(PREFIX)?).ok()?;
         SECRET_BYTES.contains(&bytes.len()).then_some(Self(bytes))
     }
 
-    /// As receivers are given it.
+    /// The form that receivers use.
     pub fn text(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// `v1,` and HMAC-SHA256 of id, seconds and body in base64.
+    /// `v1,` and the base64 HMAC-SHA256 of id, seconds and body.
     fn sign(&self, id: &str, seconds: &str, body: &[u8]) -> String {
         let mut signing = hmac::Context::with_key(&hmac::Key::new(HMAC_SHA256, &self.0));
         for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
@@ -55,9 +55,9 @@ impl SigningSecret {
     }
 }
 
-/// The headers of an attempt, made now: with a signature for each secret, of which there are two while one replaces the other.
+/// The headers of an attempt, with one signature per secret: two secrets while one replaces the other.
 ///
-/// The id is the same in each attempt at the same delivery, and has no dot.
+/// The id is the same for all attempts of a delivery and has no dot.
 pub fn headers(id: &str, now: Millis, body: &[u8], secrets: &[SigningSecret]) -> [(&'static str, String); 3] {
     debug_assert!(!id.contains('.'), "it would not be clear where the id ends");
     let seconds = now.div_euclid(1000).to_string();
@@ -69,7 +69,8 @@ pub fn headers(id: &str, now: Millis, body: &[u8], secrets: &[SigningSecret]) ->
 mod tests {
     use super::{SigningSecret, headers};
 
-    /// The one of the specification's own libraries (`libraries/go/webhook_test.go` of standard-webhooks, `TestWebhookSign`).
+    /// The test vector of the specification's own libraries (`libraries/go/webhook_test.go` of standard-webhooks,
+    /// `TestWebhookSign`).
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const BODY: &[u8] = br#"{"test": 2432232314}"#;

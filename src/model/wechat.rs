@@ -1,4 +1,4 @@
-//! What messages by WeChat are made of.
+//! Templates of WeChat messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,55 +6,55 @@ use super::check;
 use super::template::{Compiled, Flaw, Form, Scene};
 use crate::error::{Error, Result};
 
-/// The most characters of an id of a template, of a field's name and of an open id.
+/// Maximum characters of a template id, a field name and an open id.
 const NAME_CHARACTERS: usize = 128;
-/// The most fields of a template.
+/// Maximum fields of a template.
 const FIELDS: usize = 20;
-/// The most bytes of a field's source, and of the link's.
+/// Maximum bytes of the source of a field or of the link.
 const SOURCE_BYTES: usize = 2_000;
-/// The most bytes of all fields, written as JSON.
+/// Maximum bytes of all fields, as JSON.
 const FIELDS_BYTES: usize = 16 * 1024;
 
-/// A template of an account, and what fills its fields.
+/// A template of a WeChat account, and the sources of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeChatTemplate {
-    /// Its id in the account.
+    /// The template's id at WeChat.
     pub id: String,
     pub fields: Vec<Field>,
-    /// Source of where a click leads; nothing where that is the item's own link.
+    /// Source of the message's link; `None` for the item's own link.
     pub link: Option<String>,
 }
 
-/// What fills a field.
+/// The source of a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// As the template names it, without `.DATA`: `thing1`.
+    /// The name in WeChat's template without `.DATA`: `thing1`.
     pub name: String,
-    /// A template's source.
+    /// Source of its value.
     pub value: String,
 }
 
-/// One that can be filled.
+/// A compiled template.
 pub struct Fillable {
     fields: Vec<(String, Compiled)>,
     link: Option<Compiled>,
 }
 
-/// One that was filled.
+/// A rendered template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// Values by the names of the fields.
+    /// Values by field name.
     pub fields: Vec<(String, String)>,
-    /// Where a click leads, where the template says so.
+    /// The link, if the template has one.
     pub link: Option<String>,
 }
 
 impl WeChatTemplate {
-    /// Refuses what is none, or cannot be compiled.
+    /// Fails if the template is invalid or does not compile.
     pub fn check(&self) -> Result<()> {
         name("templateId", &self.id)?;
         if self.fields.is_empty() {
-            return Err(Error::bad_input("fields", "must have at least one"));
+            return Err(Error::bad_input("fields", "must have at least one field"));
         }
         check::count("fields", self.fields.len(), FIELDS)?;
         for (place, field) in self.fields.iter().enumerate() {
@@ -62,7 +62,7 @@ impl WeChatTemplate {
             name("name", &field.name).map_err(within)?;
             check::body("value", &field.value, SOURCE_BYTES).map_err(within)?;
             if self.fields[..place].iter().any(|before| before.name == field.name) {
-                return Err(within(Error::bad_input("name", "has a value already")));
+                return Err(within(Error::bad_input("name", "is given twice")));
             }
         }
         check::body("fields", &self.fields_text(), FIELDS_BYTES)?;
@@ -78,7 +78,7 @@ impl WeChatTemplate {
         serde_json::json!(self.fields).to_string()
     }
 
-    /// What it takes to fill it; or in which field that is wrong, and why.
+    /// Compiles the template; the error names the field that fails.
     pub fn compile(&self) -> Result<Fillable, (String, Flaw)> {
         let compiled = |(place, field): (usize, &Field)| {
             let value =
@@ -92,7 +92,7 @@ impl WeChatTemplate {
 }
 
 impl Fillable {
-    /// With what a scene says; or which field could not be filled, and why.
+    /// Renders the template; the error names the field that fails.
     pub fn fill(&self, scene: &Scene<'_>) -> Result<Filled, (String, Flaw)> {
         let filled = |(name, value): &(String, Compiled)| {
             let value = value.render(scene).map_err(|flaw| (name.clone(), flaw))?;
@@ -106,7 +106,7 @@ impl Fillable {
     }
 }
 
-/// What WeChat gives out as an id or a name: 1 to 128 letters, digits, `-` and `_`.
+/// Validates an id or name of WeChat: 1 to 128 letters, digits, `-` and `_`.
 pub fn name(field: &str, text: &str) -> Result<()> {
     let is_part = |of: char| of.is_ascii_alphanumeric() || of == '-' || of == '_';
     if (1..=NAME_CHARACTERS).contains(&text.len()) && text.chars().all(is_part) {

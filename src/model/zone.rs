@@ -1,4 +1,4 @@
-//! Places, by the clocks of which people live.
+//! Time zones.
 
 use chrono::offset::{MappedLocalTime, Offset};
 use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike, Utc};
@@ -7,33 +7,33 @@ use jiff::{Timestamp, ToSpan, civil};
 
 use crate::error::{Error, Result};
 
-/// IANA's zone for machines whose clock was never set.
+/// IANA's zone for machines with an unset clock.
 const UNSET: &str = "Factory";
 
-/// A time zone of IANA's list, which is compiled in: what the machine has of it does not matter.
+/// An IANA time zone from the compiled-in database; the machine's own zone files are not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone(tz::TimeZone);
 
 impl Zone {
     pub const UTC: Self = Self(tz::TimeZone::UTC);
 
-    /// By IANA's name of it, written as it is there.
+    /// Finds a zone by its exact IANA name.
     pub fn named(name: &str) -> Option<Self> {
         tz::TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name) && !zone.is_unknown()).map(Self)
     }
 
-    /// The same as somebody has asked for it, under `timeZone`.
+    /// Parses the field `timeZone` of a request.
     pub fn parse(name: &str) -> Result<Self> {
         let found = Self::named(name).filter(|_| name != UNSET);
         found.ok_or_else(|| Error::bad_input("timeZone", no_zone(name)))
     }
 
-    /// IANA's name.
+    /// The IANA name.
     pub fn name(&self) -> &str {
-        self.0.iana_name().expect("it was found by its name")
+        self.0.iana_name().expect("the zone was found by its name")
     }
 
-    /// When clocks are set on over a time that they never show.
+    /// The instant of the change by which clocks skip this local time.
     pub fn set_on_over(&self, shown: &NaiveDateTime) -> Option<DateTime<Utc>> {
         let after = self.0.to_ambiguous_timestamp(civil(shown)?).compatible().ok()?;
         let set_on = self.0.preceding(after.checked_add(1.second()).ok()?).next()?;
@@ -41,32 +41,32 @@ impl Zone {
     }
 
     fn away(&self, by: tz::Offset) -> ZoneOffset {
-        let by = FixedOffset::east_opt(by.seconds()).expect("no place is a day away from UTC");
+        let by = FixedOffset::east_opt(by.seconds()).expect("UTC offsets are less than a day");
         ZoneOffset { zone: self.clone(), by }
     }
 }
 
-/// Why a name is that of no place.
+/// Why a name is not the zone of a place.
 fn no_zone(name: &str) -> String {
     let example = "name the place, such as Europe/Berlin";
     let is_of_machine = |name: &str| name == "localtime" || name == "posixrules";
     if is_of_machine(name) || name.starts_with("posix/") || name.starts_with("right/") {
         return format!(
-            "must be a zone of IANA's list: {name:?} is a file of one machine and means something else on another; {example}"
+            "must be a time zone of IANA's list: {name:?} is a file that differs between machines; {example}"
         );
     }
     if name == UNSET {
-        return format!("must be a zone of a place: {name:?} stands for clocks that were never set; {example}");
+        return format!("must be the time zone of a place: {name:?} stands for clocks that were never set; {example}");
     }
     match tz::TimeZone::get(name).ok().and_then(|zone| Some(zone.iana_name()?.to_owned())) {
         Some(known) if known != name && known != "Etc/Unknown" => {
-            format!("is no time zone: {name:?}; {known:?} is one")
+            format!("is not a time zone: {name:?}; use {known:?}")
         }
-        _ => format!("is no time zone: {name:?}; {example}"),
+        _ => format!("is not a time zone: {name:?}; {example}"),
     }
 }
 
-/// How far clocks of a zone are from UTC.
+/// A zone's offset from UTC.
 #[derive(Clone, Debug)]
 pub struct ZoneOffset {
     zone: Zone,
@@ -110,7 +110,7 @@ impl TimeZone for Zone {
     }
 }
 
-/// What clocks show; nothing beyond the year 9999.
+/// Converts a local time; `None` beyond the year 9999.
 fn civil(shown: &NaiveDateTime) -> Option<civil::DateTime> {
     let part = |number: u32| i8::try_from(number).ok();
     let date = (i16::try_from(shown.year()).ok()?, part(shown.month())?, part(shown.day())?);
@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn a_name_that_is_no_place_is_refused_with_the_reason() {
         for (name, why) in [
-            ("localtime", "of one machine"),
-            ("posixrules", "of one machine"),
-            ("right/Europe/Berlin", "of one machine"),
+            ("localtime", "differs between machines"),
+            ("posixrules", "differs between machines"),
+            ("right/Europe/Berlin", "differs between machines"),
             ("Factory", "never set"),
-            ("europe/berlin", "\"Europe/Berlin\" is one"),
-            ("utc", "\"UTC\" is one"),
+            ("europe/berlin", "use \"Europe/Berlin\""),
+            ("utc", "use \"UTC\""),
             ("Etc/Unknown", "name the place"),
             ("+02:00", "name the place"),
         ] {
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// What clocks show at an instant.
+    /// The local time of an instant.
     fn shown(zone: &str, at: &str) -> String {
         let zone = Zone::parse(zone).expect("it is a zone");
         let at = DateTime::parse_from_rfc3339(at).expect("it is an instant");
@@ -169,7 +169,7 @@ mod tests {
     fn clocks_change_beyond_what_is_listed() {
         assert_eq!(shown("Europe/Berlin", "2150-01-15T12:00:00Z"), "2150-01-15T13:00:00+01:00");
         assert_eq!(shown("Europe/Berlin", "2150-07-15T12:00:00Z"), "2150-07-15T14:00:00+02:00");
-        // In a year that no clock shows.
+        // A year that no clock shows.
         let berlin = Zone::parse("Europe/Berlin").expect("it is a zone");
         assert_eq!(DateTime::<Utc>::MAX_UTC.with_timezone(&berlin).offset().fix().local_minus_utc(), 3600);
         assert!(berlin.from_local_datetime(&NaiveDateTime::MAX).earliest().is_none());

@@ -1,4 +1,5 @@
-//! Bytes as browsers and push services write them: base64url without padding. Libraries also write plain base64, and padding: both are read.
+//! base64url without padding, as browsers and push services use it. Decoding also accepts plain base64 and padding,
+//! which some libraries write.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ pub(super) fn encoded(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// So many bytes; nothing where it is not that.
+/// Decodes exactly `N` bytes; `None` for anything else.
 pub(super) fn decoded<const N: usize>(text: &str) -> Option<[u8; N]> {
     let is_plain = text.contains(['+', '/']);
     let text = if is_plain { Cow::Owned(text.replace('+', "-").replace('/', "_")) } else { Cow::Borrowed(text) };

@@ -1,4 +1,4 @@
-//! Encrypts what one browser alone can read: RFC 8291, over RFC 8188.
+//! Encrypts messages for one browser: RFC 8291, based on RFC 8188.
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey, UnparsedPublicKey, agree};
@@ -9,12 +9,12 @@ use super::Subscription;
 use crate::error::{Error, Result};
 
 const SALT: usize = 16;
-/// The bytes of a record, of which each message is one: as much as every push service takes.
+/// Bytes of a record. Every push service accepts this size, and each message is one record.
 const RECORD: u32 = 4096;
-/// What ends the last record.
+/// Delimiter of the last record.
 const END: u8 = 2;
 
-/// A message for a browser, as a body with `Content-Encoding: aes128gcm`. It has 103 bytes more.
+/// Encrypts a message for a browser, as a body with `Content-Encoding: aes128gcm`. Adds 103 bytes.
 pub(super) fn encrypt(to: &Subscription, text: &[u8]) -> Result<Vec<u8>> {
     let mut salt = [0; SALT];
     getrandom::fill(&mut salt).map_err(Error::internal)?;
@@ -22,7 +22,7 @@ pub(super) fn encrypt(to: &Subscription, text: &[u8]) -> Result<Vec<u8>> {
     encrypted(to, text, &key, salt).map_err(Error::internal)
 }
 
-/// With a key and a salt that are used for nothing else.
+/// `key` and `salt` must not be used for anything else.
 fn encrypted(to: &Subscription, text: &[u8], key: &PrivateKey, salt: [u8; SALT]) -> Result<Vec<u8>, Unspecified> {
     let own = key.compute_public_key()?;
     let (theirs, own) = (&to.point[..], own.as_ref());
@@ -45,7 +45,7 @@ fn derived<const N: usize>(salt: &[u8], secret: &[u8], info: &[&[u8]]) -> Result
     Ok(key)
 }
 
-/// A key of so many bytes.
+/// The length of a key in bytes.
 struct Bytes(usize);
 
 impl KeyType for Bytes {
@@ -65,7 +65,7 @@ mod tests {
 
     const TEXT: &[u8] = b"When I grow up, I want to be a watermelon";
 
-    /// That of RFC 8291, appendix A.
+    /// The browser of RFC 8291, appendix A.
     fn browser() -> Subscription {
         let point = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
         let keys = json!({ "p256dh": point, "auth": "BTBZMqHH6r4Tts7J_aSIgg" });

@@ -1,7 +1,8 @@
-//! Web Push: messages to browsers, over the push services that these have named. `egress` decides where their URLs lead.
+//! Web Push: sends messages to browsers through the push services that the browsers name. `egress` decides which URLs
+//! are allowed.
 //!
-//! Whether a message is due, and how often it is tried again, its caller decides. Here it is encrypted for the one browser that it is for
-//! (`encrypt`, RFC 8291), signed as the tenant's (`vapid`, RFC 8292), and posted (RFC 8030).
+//! The caller decides when to send and when to retry. This module encrypts a message for one browser (`encrypt`, RFC
+//! 8291), signs the request for the tenant (`vapid`, RFC 8292), and posts it (RFC 8030).
 
 mod encoding;
 mod encrypt;
@@ -22,18 +23,18 @@ pub use subscription::{Subscription, address};
 use vapid::Tokens;
 pub use vapid::{Pair, Sender};
 
-/// The longest that a push service keeps what it cannot deliver, in seconds: four weeks, as the largest of them have it.
+/// Maximum seconds for which a push service keeps an undelivered message: four weeks, as the largest services allow.
 const LONGEST: i64 = 2_419_200;
 
-/// A service that a user has named answers within this, or is taken for one that may never do so.
+/// A user-supplied service that takes longer than this counts as unresponsive.
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// A push service.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
-    /// A browser's maker runs it, and no user can have it answer slowly.
+    /// Run by a browser vendor, so that no user can make it respond slowly.
     pub is_known: bool,
-    /// It answered when it was asked the last time, for whichever browser that was.
+    /// It responded in time to the last request, for any browser.
     pub answers: bool,
 }
 
@@ -45,39 +46,40 @@ pub struct Push {
     services: Services,
 }
 
-/// What a browser is sent.
+/// A message for a browser.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// At most 3,000 bytes, so that every push service takes it.
+    /// At most 3,000 bytes, so that every push service accepts it.
     pub text: String,
-    /// At most 32 characters of base64url: what is not delivered yet is replaced by what comes later under the same.
+    /// At most 32 characters of base64url. A later message with the same topic replaces an undelivered one.
     pub topic: String,
-    /// How long it is worth something, in milliseconds; nothing where it is for as long as anybody keeps it.
+    /// How long the message is of use, in milliseconds; `None` for no limit.
     pub lasts: Option<Millis>,
 }
 
 impl Push {
-    /// To hosts that `egress` lets through.
+    /// Sends to hosts that `egress` allows.
     pub fn new(egress: Egress) -> Self {
         Self { egress, tokens: Tokens::default(), services: Services::default() }
     }
 
-    /// A browser's subscription that may be saved: not of an address that may not be reached. Names are looked up by each request, and
-    /// not here.
+    /// Parses a subscription before it is saved; its address must be allowed. Names are resolved for each request, not
+    /// here.
     ///
-    /// Fails with `BadInput`, whose field begins with `endpoint` or `keys`.
+    /// Fails with `BadInput` for a field that begins with `endpoint` or `keys`.
     pub fn read(&self, subscription: &serde_json::Value) -> Result<Subscription> {
         let subscription = Subscription::read(subscription)?;
         self.egress.check(&subscription.endpoint).map_err(|error| error.within("endpoint"))?;
         Ok(subscription)
     }
 
-    /// The service of a browser.
+    /// The push service of a browser.
     pub fn service(&self, to: &Subscription) -> Service {
         Service { is_known: services::is_known(&to.origin), answers: self.services.answers(&to.origin) }
     }
 
-    /// Posts a message once, and waits for the answer, as long as `egress` does. Where there is none, says why.
+    /// Posts a message once and waits for the response, with the time limits of `egress`. The error says why there is
+    /// none.
     pub async fn send(
         &self,
         sender: &Sender,
@@ -103,7 +105,7 @@ impl Push {
             ("urgency", "normal".to_owned()),
         ];
         let mut posting = pin!(self.egress.post(&to.endpoint, &headers, body));
-        // That is noted while it is waited for, so that it holds up no more of what comes after it.
+        // Mark the service as unresponsive while still waiting, so that it delays no further messages.
         let prompt = timeout(PROMPT, posting.as_mut()).await.ok();
         let is_prompt = prompt.is_some() || services::is_known(&to.origin);
         if !is_prompt {

@@ -1,13 +1,13 @@
-//! Which push services answer.
+//! Tracks which push services respond.
 
 use std::collections::HashSet;
 
 use parking_lot::Mutex;
 
-/// Services that are remembered. Browsers know a handful of them; users may name any number.
+/// Maximum services tracked. Browsers use a handful; users can name any number.
 const SERVICES: usize = 10_000;
 
-/// The services of the browsers that people use, by host: Chrome and its relatives, Firefox, Safari, Edge.
+/// Domains of the browser vendors' services: Chrome and its relatives, Firefox, Safari, Edge.
 const KNOWN: [&str; 5] = [
     "fcm.googleapis.com",
     "jmt17.google.com",
@@ -16,30 +16,30 @@ const KNOWN: [&str; 5] = [
     "notify.windows.com",
 ];
 
-/// Whether a browser's maker runs the service with this origin.
+/// Whether a browser vendor runs the service with this origin.
 pub(super) fn is_known(origin: &str) -> bool {
     let Some(host) = origin.strip_prefix("https://") else { return false };
     KNOWN.iter().any(|known| host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
-/// The origins of those that answered when they were asked the last time.
+/// Origins of the services that responded to their last request.
 #[derive(Debug, Default)]
 pub(super) struct Services(Mutex<HashSet<String>>);
 
 impl Services {
-    /// Whether one answered the last time. Of one that was never asked nobody knows.
+    /// Whether the service responded to its last request. `false` if it was never asked.
     pub fn answers(&self, origin: &str) -> bool {
         self.0.lock().contains(origin)
     }
 
-    /// Notes whether one has answered.
+    /// Records whether a service responded.
     pub fn note(&self, origin: &str, has_answered: bool) {
         let mut answering = self.0.lock();
         if !has_answered {
             answering.remove(origin);
         } else if !answering.contains(origin) {
             if answering.len() >= SERVICES {
-                // Those that matter answer again in a moment.
+                // Active services are added again soon.
                 answering.clear();
             }
             answering.insert(origin.to_owned());

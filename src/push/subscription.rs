@@ -1,4 +1,4 @@
-//! Where a browser takes messages, and the keys that they are encrypted with.
+//! A browser's push endpoint and its encryption keys.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -10,23 +10,23 @@ use super::encoding::{decoded, encoded};
 use crate::egress::origin;
 use crate::error::{Error, Result};
 
-/// The bytes of a point of P-256 that is not compressed.
+/// Bytes of an uncompressed P-256 point.
 pub(super) const POINT: usize = 65;
-/// The bytes of what a browser shares with those who may write to it.
+/// Bytes of the browser's `auth` secret.
 pub(super) const SECRET: usize = 16;
 
-/// A `PushSubscription` of a browser.
+/// A browser's `PushSubscription`.
 #[derive(Clone)]
 pub struct Subscription {
     pub endpoint: String,
-    /// Of its push service.
+    /// The origin of its push service.
     pub origin: String,
     /// The browser's public key.
     pub(super) point: [u8; POINT],
     pub(super) secret: [u8; SECRET],
 }
 
-/// Whoever knows the endpoint can bother the browser.
+/// Shows nothing: anyone who knows the endpoint could send requests to it.
 impl Debug for Subscription {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("Subscription")
@@ -34,24 +34,25 @@ impl Debug for Subscription {
 }
 
 impl Subscription {
-    /// What `JSON.stringify` makes of one: `endpoint` and `keys` with `p256dh` and `auth`; whatever else there is does not count.
+    /// Parses the JSON of a `PushSubscription`: `endpoint` and `keys` with `p256dh` and `auth`; other fields are
+    /// ignored.
     ///
-    /// Fails with `BadInput`, which names the part.
+    /// Fails with `BadInput`, which names the field.
     pub fn read(of: &Value) -> Result<Self> {
         let text = |field: &str, value: &Value| {
-            value.as_str().map(ToOwned::to_owned).ok_or_else(|| Error::bad_input(field, "must be a text"))
+            value.as_str().map(ToOwned::to_owned).ok_or_else(|| Error::bad_input(field, "must be a string"))
         };
         let endpoint = text("endpoint", &of["endpoint"])?;
         let point = text("keys.p256dh", &of["keys"]["p256dh"])?;
         let point = decoded(&point).filter(is_on_the_curve).ok_or_else(|| {
-            Error::bad_input("keys.p256dh", "must be a point of P-256: 65 bytes, not compressed, in base64url")
+            Error::bad_input("keys.p256dh", "must be an uncompressed point of P-256: 65 bytes in base64url")
         })?;
         let secret = text("keys.auth", &of["keys"]["auth"])?;
         let secret = decoded(&secret).ok_or_else(|| Error::bad_input("keys.auth", "must be 16 bytes in base64url"))?;
         Ok(Self { origin: origin(&endpoint), endpoint, point, secret })
     }
 
-    /// From where it leads, and what [`keys`](Self::keys) has made of the rest.
+    /// Restores a subscription from its endpoint and the stored [`keys`](Self::keys).
     pub fn of(endpoint: &str, keys: &str) -> Option<Self> {
         let all: [u8; POINT + SECRET] = decoded(keys)?;
         let (point, secret) = all.split_at(POINT);
@@ -63,7 +64,7 @@ impl Subscription {
         })
     }
 
-    /// Its keys, as they are kept: 108 characters.
+    /// The keys as stored: 108 characters.
     pub fn keys(&self) -> String {
         encoded(&[&self.point[..], &self.secret].concat())
     }
@@ -73,7 +74,7 @@ fn is_on_the_curve(point: &[u8; POINT]) -> bool {
     ParsedPublicKey::try_from(UnparsedPublicKey::new(&ECDH_P256, point)).is_ok()
 }
 
-/// By what an endpoint is found again: 43 characters, however long it is.
+/// Hash of an endpoint, for lookups: always 43 characters.
 pub fn address(endpoint: &str) -> String {
     encoded(&Sha256::digest(endpoint))
 }

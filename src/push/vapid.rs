@@ -1,4 +1,4 @@
-//! By what push services know the tenant: RFC 8292.
+//! Identifies the tenant to push services: VAPID, RFC 8292.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
@@ -12,18 +12,18 @@ use super::encoding::encoded;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
 
-/// How long a token is good for, in milliseconds; push services take up to 24 hours, by their own clocks.
+/// Validity of a token in milliseconds; push services accept up to 24 hours, by their own clocks.
 const GOOD: Millis = 12 * 3_600_000;
-/// How much of that is left at least when one is used again: services may remember it, and need not check it anew.
+/// Minimum validity left when a token is reused. Push services may cache the validation of a token.
 const LEFT: Millis = GOOD / 2;
-/// Tokens that are remembered.
+/// Maximum cached tokens.
 const TOKENS: usize = 1000;
 
-/// A key pair, as it is kept.
+/// A key pair as it is stored.
 pub struct Pair {
-    /// PKCS #8: to be sealed.
+    /// PKCS #8; must be encrypted before it is stored.
     pub private: Vec<u8>,
-    /// For `PushManager.subscribe`: the point, not compressed, in base64url.
+    /// For `PushManager.subscribe`: the uncompressed point in base64url.
     pub public: String,
 }
 
@@ -34,7 +34,7 @@ impl Debug for Pair {
 }
 
 impl Pair {
-    /// A new one.
+    /// Generates a key pair.
     pub fn random() -> Result<Self> {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
         let private = pair.to_pkcs8v1().map_err(Error::internal)?.as_ref().to_vec();
@@ -42,7 +42,7 @@ impl Pair {
     }
 }
 
-/// Whose messages they are.
+/// A tenant as the sender of messages.
 #[derive(Clone)]
 pub struct Sender {
     key: EncodingKey,
@@ -57,9 +57,10 @@ impl Debug for Sender {
 }
 
 impl Sender {
-    /// With the private key of a [`Pair`], and where push services reach somebody who knows what is sent: `mailto:` or `https:`.
+    /// `private` is that of a [`Pair`]; `contact` is a `mailto:` or `https:` URL at which push services reach the
+    /// sender.
     pub fn new(private: &[u8], public: &str, contact: &str) -> Result<Self> {
-        // Whatever is wrong with it is known here, and not by each message.
+        // Validate the key here, so that an invalid one does not fail each message.
         EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, private).map_err(Error::internal)?;
         Ok(Self { key: EncodingKey::from_ec_der(private), public: public.to_owned(), contact: contact.to_owned() })
     }
@@ -76,7 +77,7 @@ struct Claims<'a> {
     sub: &'a str,
 }
 
-/// Tokens that are good for a while: one for each sender and push service.
+/// Cached tokens: one for each sender and push service.
 #[derive(Default)]
 pub(super) struct Tokens(Mutex<HashMap<[String; 3], Token>>);
 
@@ -92,7 +93,7 @@ impl Debug for Tokens {
 }
 
 impl Tokens {
-    /// That of a sender for the origin of an endpoint.
+    /// The token of a sender for the origin of an endpoint.
     pub fn of(&self, sender: &Sender, origin: &str, now: Millis) -> Result<String> {
         let of = [&sender.public, &sender.contact, origin].map(ToOwned::to_owned);
         let is_good = |token: &&Token| (now + LEFT..=now + GOOD).contains(&token.until);

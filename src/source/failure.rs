@@ -1,4 +1,4 @@
-//! Why a source gave no answer, in words for whoever wrote the statement.
+//! Failures of sources, with messages for the authors of rules.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,32 +7,32 @@ use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
 use crate::error::{without_quoted, words_of};
 
-/// The most bytes of a row, and of a value on its way into one. The source refuses to send a larger row, so that this process never
-/// holds it.
+/// Maximum size of a row, and of a value in one, in bytes. The source refuses to send a larger row, so this process
+/// never has to hold it.
 pub const ROW_BYTES: u32 = 256 << 10;
 
-/// What somebody could do about it.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Nothing answers there, or it is going down or has no room: it may pass.
+    /// The source does not respond, is shutting down, or has no capacity. It may pass.
     Unreachable,
-    /// We, or the source, do not let this be done.
+    /// Tidings or the source does not permit the statement.
     Refused,
-    /// It took longer than it may, with what it waited for.
+    /// It took too long, including waiting.
     TimedOut,
-    /// The statement, or what it found, is to blame.
+    /// The statement or its result caused the failure.
     Failed,
 }
 
-/// Nothing was found out, not even that there is nothing.
+/// A query failed: its result is unknown, not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The source's own code: a SQLSTATE, or the number of MySQL or SQLite.
+    /// The source's own code: a SQLSTATE, or an error number of MySQL or SQLite.
     pub code: Option<String>,
-    /// Which character of the statement is to blame; the first is 1.
+    /// The position of the error in the statement, in characters, starting at 1.
     pub position: Option<usize>,
-    /// For whoever may write statements: it shows no value of a row, no URL and no password.
+    /// A message for users who may write statements. It contains no row values, no URL and no password.
     pub message: String,
 }
 
@@ -66,27 +66,27 @@ impl Failure {
     }
 
     pub(super) fn timed_out() -> Self {
-        Self::new(FailureKind::TimedOut, "the source took longer than it may")
+        Self::new(FailureKind::TimedOut, "the source took too long")
     }
 
     pub(super) fn no_connection() -> Self {
         Self::new(
             FailureKind::TimedOut,
-            "all connections to the source that this tenant may use were in use for too long",
+            "all connections to the source that this tenant may use were busy for too long",
         )
     }
 
     pub(super) fn no_answer() -> Self {
-        Self::new(FailureKind::TimedOut, "nothing answered in time")
+        Self::new(FailureKind::TimedOut, "the source did not answer in time")
     }
 
     pub(super) fn closing() -> Self {
         Self::new(FailureKind::Unreachable, "the server is being stopped")
     }
 
-    /// Of what met the statement as it ran, which may be values of rows: with `…` in the place of what is quoted, and of numbers.
+    /// For errors at run time, which may contain row values: replaces quoted text and numbers by `…`.
     pub(super) fn without_values(self) -> Self {
-        // These words are our own, and so is the number in them.
+        // This message is our own and contains no values.
         if self.message == Self::row_too_large().message {
             return self;
         }
@@ -105,19 +105,19 @@ impl Failure {
         Self { message, ..self }
     }
 
-    /// For those who may know that it does not answer, and not where it is, or by what name we came.
+    /// Hides the address and user name of the source, for callers who may only know that it does not respond.
     #[must_use]
     pub fn in_short(self) -> Self {
         let message = match self.kind {
             FailureKind::Unreachable => "the source does not answer",
-            FailureKind::Refused => "the source does not let us in",
+            FailureKind::Refused => "the source refuses access",
             FailureKind::TimedOut => "the source does not answer in time",
             FailureKind::Failed => "the source cannot be used",
         };
         Self { message: message.into(), ..self }
     }
 
-    /// Of SQLite's extended code and its words. Those about a file that cannot be opened show its path.
+    /// From SQLite's extended code and message. Messages about a file that cannot be opened would contain its path.
     pub(super) fn of_sqlite(error: rusqlite::ffi::Error, message: String) -> Self {
         let code = error.extended_code;
         let failure = match code & 0xff {
@@ -128,7 +128,7 @@ impl Failure {
         Self { code: Some(code.to_string()), ..failure }
     }
 
-    /// Of what a driver says about a statement; `place` knows which character was written where the source sees another.
+    /// From a driver's error about a statement. `place` maps a position in the sent statement to one in the original.
     pub(super) fn of(cause: &sqlx::Error, place: impl FnOnce(usize) -> Option<usize>) -> Self {
         let said = cause.as_database_error().and_then(|cause| cause.try_downcast_ref::<PgDatabaseError>());
         let seen = match said.and_then(PgDatabaseError::position) {
@@ -181,7 +181,7 @@ fn of_mysql(number: u16) -> FailureKind {
     }
 }
 
-/// By the extended code, whose last byte is the class.
+/// Based on the extended code. Its last byte is the class.
 fn of_sqlite(code: i32) -> FailureKind {
     match code & 0xff {
         5 | 6 | 9 => FailureKind::TimedOut,
@@ -191,7 +191,8 @@ fn of_sqlite(code: i32) -> FailureKind {
     }
 }
 
-/// Data exceptions quote what they met, and functions in PL/pgSQL raise whatever they like.
+/// Data exceptions quote the data, and PL/pgSQL functions can raise any text. Removes the quotes, or replaces the whole
+/// message.
 fn words_of_postgres(code: &str, message: &str) -> String {
     const OF_NAMES: [&str; 14] = ["08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58"];
     if OF_NAMES.iter().any(|class| code.starts_with(class)) {
@@ -199,11 +200,11 @@ fn words_of_postgres(code: &str, message: &str) -> String {
     }
     match code.get(..2) {
         Some("21" | "22") => without_quoted(message, &['"']),
-        _ => "the source ended the statement with an error of its own".into(),
+        _ => "the source ended the statement with an error that is hidden because it may contain data".into(),
     }
 }
 
-/// Those whose messages are of names, statements and connections alone.
+/// Keeps messages that only contain names, statements and connections, and replaces all others.
 fn words_of_mysql(number: u16, message: &str) -> String {
     match number {
         1040..=1046
@@ -247,7 +248,7 @@ fn words_of_mysql(number: u16, message: &str) -> String {
         | 1836
         | 1969
         | 3024 => message.to_owned(),
-        _ => "the source ended the statement with an error of its own".into(),
+        _ => "the source ended the statement with an error that is hidden because it may contain data".into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a scan found, within bounds, and as JSON whatever the source.
+//! The result of a scan, with bounded size and as JSON for every kind of source.
 
 use std::collections::HashSet;
 
@@ -8,44 +8,44 @@ use serde_json::{Map, Value};
 use super::failure::Failure;
 use crate::json::is_reserved;
 
-/// The most bytes of a result: what comes after is left there.
+/// Maximum size of a result, in bytes. Further rows are not read.
 const BYTES: usize = 16 << 20;
 
-/// The most bytes of a value.
+/// Maximum size of a value, in bytes.
 const VALUE_BYTES: usize = 64 << 10;
 
-/// What a value costs besides its text.
+/// The cost of a value in addition to its text, in bytes.
 const OVERHEAD: usize = 32;
 
-/// The largest integer that every reader of JSON keeps as it is.
+/// The largest integer that every JSON parser represents exactly.
 const EXACT: u64 = 1 << 53;
 
-/// Rows, in the order of the source.
+/// Rows in the order of the source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Also where there are no rows.
+    /// Set even if there are no rows.
     pub columns: Vec<String>,
     pub rows: Vec<Map<String, Value>>,
-    /// There were more, or more bytes, than may be.
+    /// There were more rows or bytes than allowed.
     pub is_truncated: bool,
 }
 
-/// Why a value cannot be had as JSON.
+/// Why a value cannot be represented as JSON.
 #[derive(Debug)]
 pub enum Unfit {
-    /// Bytes, or a type that there is no JSON for.
+    /// Bytes, or another type without a JSON representation.
     Type(String),
     TooLong,
-    /// It is not what its type says.
+    /// The value does not match its type.
     Broken,
 }
 
 impl Unfit {
-    /// In words, without the value.
+    /// The error message, without the value.
     pub fn of(self, column: &str) -> Failure {
         Failure::failed(match self {
             Self::Type(name) => {
-                format!("the column {column:?} is of the type {name}, which is not read: cast it to text")
+                format!("the column {column:?} is of the type {name}, which is not supported: cast it to text")
             }
             Self::TooLong => format!("the column {column:?} has a value of more than {} KiB", VALUE_BYTES >> 10),
             Self::Broken => format!("the column {column:?} has a value that cannot be read"),
@@ -53,7 +53,7 @@ impl Unfit {
     }
 }
 
-/// Takes rows until there are enough.
+/// Collects rows up to the limits.
 pub struct Gathering {
     found: Found,
     limit: usize,
@@ -61,24 +61,24 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Fails where columns have no names, or the same.
+    /// Fails if columns have no names or equal names.
     pub fn of(columns: Vec<String>, limit: usize) -> Result<Self, Failure> {
         if columns.is_empty() {
-            return Err(Failure::refused("the statement finds no rows: a scan is one SELECT", None));
+            return Err(Failure::refused("the statement returns no rows: a scan is one SELECT", None));
         }
         let mut names = HashSet::new();
         for (number, column) in (1..).zip(&columns) {
             if column.is_empty() {
-                return Err(Failure::failed(format!("column {number} has no name: give it one by AS")));
+                return Err(Failure::failed(format!("column {number} has no name: give it one with AS")));
             }
             if !names.insert(column) {
-                return Err(Failure::failed(format!("two columns are called {column:?}: name one of them by AS")));
+                return Err(Failure::failed(format!("two columns are called {column:?}: rename one of them with AS")));
             }
         }
         Ok(Self { found: Found { columns, ..Found::default() }, limit, bytes: 0 })
     }
 
-    /// Whether there is room for more rows; `value` gives that of a column.
+    /// Adds a row if the limits allow it, and returns whether they did. `value` returns the value of a column.
     pub fn takes(&mut self, value: impl Fn(usize) -> Result<Value, Unfit>) -> Result<bool, Failure> {
         if self.found.rows.len() >= self.limit {
             self.found.is_truncated = true;
@@ -120,7 +120,7 @@ pub fn natural(number: u64) -> Value {
     if number <= EXACT { number.into() } else { number.to_string().into() }
 }
 
-/// What JSON has no number for is said as PostgreSQL does.
+/// Numbers that JSON cannot represent become text, as in PostgreSQL.
 pub fn real(number: f64) -> Value {
     match serde_json::Number::from_f64(number) {
         Some(number) => number.into(),
@@ -130,18 +130,18 @@ pub fn real(number: f64) -> Value {
     }
 }
 
-/// The shortest number that is this one, rather than all that it has as a longer one.
+/// The shortest decimal that identifies this `f32`, instead of its exact value as an `f64`.
 pub fn short_real(number: f32) -> Value {
     real(number.to_string().parse().unwrap_or(f64::from(number)))
 }
 
-/// Fails where it is too long, or no UTF-8.
+/// Fails if the text is too long or not UTF-8.
 pub fn text(bytes: &[u8]) -> Result<Value, Unfit> {
     fits(bytes)?;
     std::str::from_utf8(bytes).map(Value::from).map_err(|_| Unfit::Broken)
 }
 
-/// A document of the source's.
+/// A JSON document from the source.
 pub fn json(bytes: &[u8]) -> Result<Value, Unfit> {
     fits(bytes)?;
     if is_reserved(bytes) {
@@ -154,13 +154,13 @@ fn fits(bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.len() > VALUE_BYTES { Err(Unfit::TooLong) } else { Ok(()) }
 }
 
-/// An instant, in UTC.
+/// A point in time, in UTC.
 pub fn instant(micros: i64) -> Result<Value, Unfit> {
     let instant = DateTime::from_timestamp_micros(micros).ok_or(Unfit::Broken)?;
     Ok(instant.to_rfc3339_opts(SecondsFormat::AutoSi, true).into())
 }
 
-/// A time of which nobody says where it is so late.
+/// A date and time without a time zone.
 pub fn local(time: NaiveDateTime) -> Value {
     time.format("%Y-%m-%dT%H:%M:%S%.f").to_string().into()
 }

@@ -1,4 +1,4 @@
-//! Hears what PostgreSQL is notified of.
+//! Listens to a PostgreSQL notification channel.
 
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Formatter};
@@ -14,19 +14,19 @@ use tokio::time::{sleep, timeout};
 
 use super::failure::Failure;
 
-/// Notifications kept for whoever is slow to take them; then they are told that they missed some.
+/// Notifications kept for a slow receiver. When it overflows, the receiver gets an error.
 const BACKLOG: usize = 64;
 
-/// How long after a failure it is tried again: at first, and at the most.
+/// The pause before reconnecting: the first and the maximum.
 const AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
 
-/// Whether it is still there is asked where nothing was heard for so long.
+/// After this time without a notification, the connection is checked.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// How long it may take to say so.
+/// How long the check may take.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// One connection that listens, from when it is first asked for until this is closed or dropped.
+/// A connection that listens, from the first subscription until it is closed or dropped.
 pub struct Listener {
     options: PgConnectOptions,
     channel: String,
@@ -71,13 +71,13 @@ async fn listen(options: PgConnectOptions, channel: String, news: broadcast::Sen
     let mut pause = AGAIN[0];
     loop {
         let Err(cause) = hear(&options, &channel, &news, &mut pause).await;
-        tracing::warn!("a source's channel {channel:?} is not heard: {}", Failure::from(&cause));
+        tracing::warn!("cannot listen to the channel {channel:?} of a source: {}", Failure::from(&cause));
         sleep(pause).await;
         pause = (pause * 2).min(AGAIN[1]);
     }
 }
 
-/// Until the connection is lost.
+/// Receives notifications until the connection is lost.
 async fn hear(
     options: &PgConnectOptions,
     channel: &str,
@@ -89,11 +89,11 @@ async fn hear(
     listener.eager_reconnect(false);
     listener.listen(channel).await?;
     *pause = AGAIN[0];
-    // Whatever was notified before this listened. Nobody may wait for it any more.
+    // Tells receivers that notifications before this point may be missing. Sending fails without receivers.
     let _ = news.send("".into());
     loop {
         let Ok(heard) = timeout(QUIET, listener.try_recv()).await else {
-            // A connection that broke without a word would be listened to for ever.
+            // Detects connections that broke silently.
             let answer = timeout(ANSWER, listener.execute("SELECT 1")).await;
             answer.map_err(|_| sqlx::Error::Io(ErrorKind::TimedOut.into()))??;
             continue;

@@ -1,7 +1,7 @@
-//! Sources: databases that belong to somebody else, which rules read and nobody writes to.
+//! Sources: external databases that rules read and the server never writes to.
 //!
-//! A connection is opened for each scan and closed after it, so that none is ever what another scan made of it, nor one that a
-//! restart of the source has left behind.
+//! Each scan gets a connection without traces of earlier scans. It is closed afterwards. Only PostgreSQL keeps one for
+//! reuse, after `DISCARD ALL`, and pings it first because the source may have been restarted.
 
 mod failure;
 mod found;
@@ -39,27 +39,27 @@ use server::{Lent, Server};
 use sqlite::{Patience, Question, Sqlite};
 use statement::{Parameter, Statement};
 
-/// How much longer than it allows a statement we wait for the source's own word that it took too long.
+/// How much longer than the timeout to wait for the source's own timeout error.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The most steps of a plan that are shown.
+/// Maximum number of plan steps returned.
 const STEPS: usize = 1_000;
 
-/// How long a stopping server waits for scans to end.
+/// How long shutdown waits for scans to end.
 const CLOSES_WITHIN: Duration = Duration::from_secs(3);
 
-/// All that the settings name.
+/// All configured sources.
 #[derive(Debug, Default)]
 pub struct Sources(Vec<Source>);
 
-/// One database.
+/// One source.
 #[derive(Debug)]
 pub struct Source {
     settings: SourceSettings,
     server: Kinds,
-    /// A statement needs one. Those of several tenants are shared by tenant.
+    /// Each statement needs a permit. Tenants that share the source share its permits fairly.
     permits: FairSemaphore<String>,
-    /// Whether all of it is to end.
+    /// Set when the server shuts down.
     closes: watch::Sender<bool>,
     listener: Option<Listener>,
 }
@@ -71,60 +71,60 @@ enum Kinds {
     Sqlite(Arc<Sqlite>),
 }
 
-/// What to ask a source.
+/// A query for a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// Whose rule asks: a source lends a tenant a share of its connections.
+    /// The tenant of the rule. A source limits the connections of each tenant.
     pub tenant: &'a str,
-    /// One SELECT.
+    /// A single SELECT.
     pub sql: &'a str,
-    /// Bound where it says `:now`.
+    /// The value of `:now`.
     pub now: DateTime<Utc>,
-    /// Bound where it says `:since`; the beginning of 1970 where there is none.
+    /// The value of `:since`. `None` means the beginning of 1970.
     pub since: Option<DateTime<Utc>>,
-    /// At most the source's own.
+    /// At most the source's own timeout.
     pub timeout: Duration,
-    /// The most rows; at most the source's own.
+    /// Maximum number of rows, at most the source's own limit.
     pub limit: usize,
 }
 
 impl Sources {
-    /// Reads the file that the settings name, and opens nothing.
+    /// Reads the sources file named in the settings. Opens no connections.
     ///
-    /// Fails with `Config` where something is wrong with it.
+    /// Fails with `Config` if the file is invalid.
     pub fn read(config: &SourcesConfig, environment: Environment<'_>) -> Result<Self> {
         config.read(environment)?.into_iter().map(Source::new).collect::<Result<_>>().map(Self)
     }
 
-    /// The one of this name, where rules of the tenant may read it.
+    /// The source with this name, if rules of the tenant may read it.
     pub fn of(&self, tenant: &str, name: &str) -> Option<&Source> {
         self.list(tenant).find(|source| source.name() == name)
     }
 
-    /// Those that rules of the tenant may read.
+    /// The sources that rules of the tenant may read.
     pub fn list(&self, tenant: &str) -> impl Iterator<Item = &Source> {
         self.0.iter().filter(move |source| source.settings.is_of(tenant))
     }
 
-    /// All, for whoever runs the server.
+    /// All sources, for the operator.
     pub fn all(&self) -> impl Iterator<Item = &Source> {
         self.0.iter()
     }
 
-    /// Fails with `Config` where a source is the server's own database, which holds what all tenants have: the same file of SQLite, or
-    /// the same database under the same user.
+    /// Fails with `Config` if a source is the server's own database, which contains the data of all tenants: the same
+    /// SQLite file, or the same database with the same user.
     pub fn refuse_own(&self, database: &str) -> Result<()> {
         match self.0.iter().find(|source| source.is_over(database)) {
             None => Ok(()),
             Some(own) => Err(Error::Config(format!(
-                "TIDINGS_SOURCES: {:?} is the database of this server, where rules could read every tenant: name another one, or a \
-                 user of its own that may read less",
+                "TIDINGS_SOURCES: {:?} is the database of this server, where rules could read every tenant: use another one, or a \
+                 user with fewer privileges",
                 own.name()
             ))),
         }
     }
 
-    /// Ends what runs on them, and lets nothing else begin.
+    /// Ends running scans and refuses new ones.
     pub async fn close(&self) {
         join_all(self.0.iter().map(Source::close)).await;
     }
@@ -141,7 +141,7 @@ impl Source {
             "sqlite" => Sqlite::new(url).map(|server| (Kinds::Sqlite(Arc::new(server)), None)),
             _ => MySql::new(url).map(|server| (Kinds::MySql(Arc::new(server)), None)),
         }
-        // What the driver says may show the URL.
+        // The driver's message may contain the URL.
         .map_err(|_| {
             Error::Config(format!("TIDINGS_SOURCES: {:?}: `url` cannot be used: is it a URL?", settings.name))
         })?;
@@ -165,22 +165,22 @@ impl Source {
         }
     }
 
-    /// The longest that a scan may take.
+    /// The maximum duration of a scan.
     pub fn timeout(&self) -> Duration {
         self.settings.timeout
     }
 
-    /// The most rows that a scan may find.
+    /// The maximum number of rows of a scan.
     pub fn max_rows(&self) -> usize {
         self.settings.max_rows
     }
 
-    /// How many statements may run on it at once, of this node.
+    /// How many statements this node may run at once.
     pub fn connections(&self) -> usize {
         self.settings.connections as usize
     }
 
-    /// How many of them may be one tenant's.
+    /// How many of these one tenant may run.
     pub fn share(&self) -> usize {
         self.permits.share() as usize
     }
@@ -193,26 +193,26 @@ impl Source {
         }
     }
 
-    /// What a statement finds; at most `limit` rows, and 16 MiB. A scan waits for a permit as long as it may take, and then takes as
-    /// long as it may.
+    /// Runs a query. Returns at most `limit` rows and 16 MiB. It waits for a permit up to the source's timeout, and
+    /// then runs up to the query's timeout.
     pub async fn scan(&self, query: Query<'_>) -> Result<Found, Failure> {
         self.asked(query, Wanted::Rows).await
     }
 
-    /// How the source would go about it, in its own words: text of PostgreSQL and SQLite, JSON of MySQL and MariaDB. It is not run.
+    /// The source's plan for a query, which is not run: text from PostgreSQL and SQLite, JSON from MySQL and MariaDB.
     pub async fn plan(&self, query: Query<'_>) -> Result<String, Failure> {
         let found = self.asked(Query { limit: STEPS, ..query }, Wanted::Plan).await?;
-        // SQLite's words stand last.
+        // SQLite's description is in the last column.
         let lines = found.rows.iter().filter_map(|row| row.get(found.columns.last()?)?.as_str());
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Whether it answers, what it is, and what it lets us do that no scan needs: for the operator of this server.
+    /// Checks that the source responds. Returns its version and privileges that scans do not need, for the operator.
     pub async fn check(&self) -> Result<Checked, Failure> {
         self.check_as("").await
     }
 
-    /// The same for a tenant, of whose share it takes a permit.
+    /// The same for a tenant, with a permit from its share.
     pub async fn check_as(&self, tenant: &str) -> Result<Checked, Failure> {
         match &self.server {
             Kinds::Postgres(server) => self.checked(server, tenant).await,
@@ -224,8 +224,8 @@ impl Source {
         }
     }
 
-    /// What is notified on the channel of its settings, from now on; nothing where it has none. A text is empty where
-    /// the connection was away, and something may have been missed. Whoever lags behind is told by the receiver.
+    /// Subscribes to the source's notification channel. `None` if the settings have no channel. An empty text means
+    /// that the connection was interrupted and notifications may be missing. A receiver that lags gets an error.
     pub fn notifications(&self) -> Option<broadcast::Receiver<Arc<str>>> {
         self.listener.as_ref().map(Listener::subscribe)
     }
@@ -233,7 +233,7 @@ impl Source {
     async fn asked(&self, query: Query<'_>, wanted: Wanted) -> Result<Found, Failure> {
         let query =
             Query { limit: query.limit.min(self.max_rows()), timeout: query.timeout.min(self.timeout()), ..query };
-        // Drivers read a text to its first NUL.
+        // Drivers read text up to the first NUL.
         if let Some(at) = query.sql.chars().position(|char| char == '\0') {
             return Err(Failure::refused("a statement has no NUL", Some(at + 1)));
         }
@@ -252,7 +252,7 @@ impl Source {
         }
     }
 
-    /// Does what blocks on a thread of its own, which keeps its permit until it has ended.
+    /// Runs blocking work on a thread. The thread keeps the permit until it has ended.
     async fn on_thread<T: Send + 'static>(
         &self,
         tenant: &str,
@@ -283,11 +283,11 @@ impl Source {
             .collect();
         let permit = self.permit(query.tenant).await?;
         let until = Instant::now() + query.timeout;
-        // In a box, since connecting is large and rare.
+        // Boxed, because the future is large and connecting is rare.
         let scan = Box::pin(async {
             let mut lent = self.lend(server, permit, until).await.map_err(Failure::in_short)?;
             let columns = columns(&mut lent, &written).await?;
-            // Before it is a subquery, where the source's words about names would be others.
+            // Checked before the statement becomes a subquery, which would change the source's errors about names.
             let mut gathering = Gathering::of(columns.clone(), query.limit)?;
             let bounded = bounded(&mut lent, &written, &columns, query.limit).await?;
             let (statement, first) = match wanted {
@@ -342,7 +342,7 @@ impl Source {
         }
     }
 
-    /// A connection in which a statement may take what is left of the time.
+    /// Opens a connection on which a statement may take the remaining time.
     async fn lend<S: Server>(&self, server: &Arc<S>, permit: FairPermit, until: Instant) -> Result<Lent<S>, Failure> {
         let opened = timeout_at(until, async {
             let mut connection = server.open().await?;
@@ -356,8 +356,8 @@ impl Source {
         }
     }
 
-    /// Does work until its time is over, or all is to end. What ended later did not end by itself: MySQL says of a `SLEEP` that
-    /// was cut short that it was successful.
+    /// Runs work until the timeout or shutdown. A success after the timeout counts as a timeout: MySQL reports success
+    /// for a `SLEEP` that was interrupted.
     async fn bound<T>(&self, until: Instant, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let mut closes = self.closes.subscribe();
         tokio::select! {
@@ -380,14 +380,14 @@ impl Source {
     }
 }
 
-/// What is asked of a source about a statement.
+/// The kind of result.
 #[derive(Clone, Copy, Debug)]
 enum Wanted {
     Rows,
     Plan,
 }
 
-/// The caller that waits for a thread's work. When it is dropped, the work ends.
+/// The caller of work on a thread. Dropping it ends the work.
 #[derive(Default)]
 struct Caller(Arc<AtomicBool>);
 
@@ -401,7 +401,7 @@ fn since(query: Query<'_>) -> DateTime<Utc> {
     query.since.unwrap_or(DateTime::UNIX_EPOCH)
 }
 
-/// Prepares a statement: the names of its columns, which are none where it finds no rows.
+/// Prepares a statement and returns its column names, which are empty if it returns no rows.
 async fn columns<S: Server>(lent: &mut Lent<S>, statement: &Statement) -> Result<Vec<String>, Failure> {
     match S::columns(lent.ask(), statement).await {
         Ok(columns) => {
@@ -412,7 +412,7 @@ async fn columns<S: Server>(lent: &mut Lent<S>, statement: &Statement) -> Result
     }
 }
 
-/// A statement that has been prepared by itself, as a SELECT of rows of bounded size.
+/// Wraps a statement, which has been prepared on its own before, in a SELECT of rows with a bounded size.
 async fn bounded<S: Server>(
     lent: &mut Lent<S>,
     written: &Statement,
@@ -428,11 +428,11 @@ async fn bounded<S: Server>(
         }
     }
     let failure = first.unwrap_or_else(|| Failure::refused("", None));
-    let message = format!("a scan is one SELECT that can be a subquery: {}", failure.message);
+    let message = format!("a scan must be one SELECT that can be a subquery: {}", failure.message);
     Err(Failure { kind: FailureKind::Refused, message, ..failure })
 }
 
-/// Why a statement that was prepared or run gave no answer.
+/// The failure of a statement that was prepared or run.
 fn failed<S: Server>(lent: &mut Lent<S>, statement: &Statement, cause: &sqlx::Error) -> Failure {
     if cause.as_database_error().is_some() {
         lent.answered();

@@ -15,7 +15,7 @@ use super::found::{Unfit, instant, integer, json, local, natural, real, short_re
 use super::server::{Checked, Server, reads_tidings};
 use super::statement::Statement;
 
-/// What a user may have been granted that no scan needs.
+/// Privileges that no scan needs.
 const TOO_MUCH: [&str; 11] = [
     "ALL PRIVILEGES",
     "ALTER",
@@ -30,11 +30,11 @@ const TOO_MUCH: [&str; 11] = [
     "UPDATE",
 ];
 
-/// Where tables of a Tidings server are that the user can read.
+/// Schemas with tables of a Tidings server that the user can read.
 const OWN: &str = "SELECT CAST(table_schema AS CHAR) FROM information_schema.tables \
     WHERE table_name IN ('inbox_item', 'rule_run') GROUP BY table_schema HAVING COUNT(*) = 2 ORDER BY 1 LIMIT 3";
 
-/// By which a failure of our own `EXP` is known.
+/// Identifies an overflow of our own `EXP`.
 const OVERFLOW: u32 = 714_025;
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl MySql {
         Ok(Self { options })
     }
 
-    /// Whether a URL names this database and this user.
+    /// Whether a URL has the same server, database and user.
     pub fn is_over(&self, database: &str) -> bool {
         if !["mysql:", "mariadb:"].iter().any(|scheme| database.starts_with(scheme)) {
             return false;
@@ -75,8 +75,8 @@ impl Server for MySql {
         self.options.connect().await
     }
 
-    /// `sql_mode` decides what ends a text, which [`Statement`] has to know. MySQL and MariaDB each pass over the time-out of the
-    /// other.
+    /// Sets `sql_mode`, because it decides how texts end, which [`Statement`] relies on. MySQL and MariaDB each ignore
+    /// the timeout of the other.
     async fn begin(connection: &mut MySqlConnection, allowed: Duration) -> sqlx::Result<u64> {
         let (millis, seconds, whole) =
             (allowed.as_millis().max(1), allowed.as_secs_f64().max(0.001), allowed.as_secs().max(1));
@@ -89,7 +89,7 @@ impl Server for MySql {
         sqlx::query_scalar("SELECT CONNECTION_ID()").fetch_one(connection).await
     }
 
-    /// With all that it holds: named locks, too.
+    /// Kills the connection, which also releases its named locks.
     async fn cancel(&self, connection: u64) -> sqlx::Result<()> {
         let words = AssertSqlSafe(format!("KILL {connection}"));
         sqlx::raw_sql(words).execute(&mut self.open().await?).await.map(drop)
@@ -106,13 +106,14 @@ impl Server for MySql {
         })
     }
 
-    /// `EXP` of more than 709 fails, and the source says so in place of the row. `LIMIT` keeps the order of the rows, and has the
-    /// source compute each of them once. MariaDB has no parentheses around `WITH`: there its order is lost.
+    /// Forces an error for a row that is too large: `EXP` of more than 709 overflows. `LIMIT` keeps the order of the
+    /// rows and makes the source compute each row once. MariaDB does not allow parentheses around `WITH`, so the second
+    /// variant loses the order there.
     fn bounded(statement: &Statement, columns: &[String], limit: usize) -> Vec<Statement> {
         let length = |column: &String| format!("COALESCE(LENGTH(t.`{}`), 0)", column.replace('`', "``"));
         let length = columns.iter().map(length).collect::<Vec<_>>().join(" + ");
         let before = format!("SELECT IF({length} <= {ROW_BYTES}, 0, EXP({OVERFLOW} + {length})), t.* FROM ");
-        // One more, by which a result is known to be truncated.
+        // One more row, to detect a truncated result.
         let limit = format!("\n) LIMIT {}) AS t", limit + 1);
         vec![
             statement.between(&format!("{before}((\n"), &limit),
@@ -133,18 +134,18 @@ impl Server for MySql {
         let mut arguments = MySqlArguments::default();
         for instant in instants {
             let text = instant.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
-            arguments.add(text).expect("a text can be written");
+            arguments.add(text).expect("encoding a text does not fail");
         }
         sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
     }
 
     fn value(row: &MySqlRow, index: usize) -> Result<Value, Unfit> {
         let value = row.try_get_raw(index).map_err(|_| Unfit::Broken)?;
-        // A date of zeros is NULL, too.
+        // A zero date is NULL as well.
         if value.is_null() {
             return Ok(Value::Null);
         }
-        // Also those that are compared byte by byte, which the driver calls blobs: MariaDB's JSON, and all that is `_bin`.
+        // Includes text with a binary collation, which the driver calls a blob: MariaDB's JSON, and `_bin` columns.
         let is_text = <str as sqlx::Type<sqlx::MySql>>::compatible(&value.type_info());
         let name = if is_text { "TEXT".to_owned() } else { value.type_info().name().to_owned() };
         let bytes: &[u8] = row.try_get_unchecked(index).map_err(|_| Unfit::Broken)?;
@@ -175,14 +176,14 @@ impl Server for MySql {
     }
 }
 
-/// A value in the binary format.
+/// Reads a value in the binary format.
 fn read(of: &str, bytes: &[u8]) -> Result<Value, Unfit> {
     let (signed, is_unsigned) = match of.strip_suffix(" UNSIGNED") {
         Some(signed) => (signed, true),
         None => (of, false),
     };
     Ok(match signed {
-        // By convention what is declared as BOOLEAN, which MySQL does not have.
+        // The driver's name for TINYINT(1), which by convention is a boolean.
         "BOOLEAN" => match bytes {
             [0] => false.into(),
             [1] => true.into(),
@@ -216,7 +217,8 @@ fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Unfit> {
     bytes.try_into().map_err(|_| Unfit::Broken)
 }
 
-/// How many bytes follow, and of those the ones that are not zero: year, month, day, hour, minute, second, microseconds.
+/// Reads a length byte and that many bytes: year, month, day, hour, minute, second, microseconds. Trailing zeros are
+/// omitted.
 fn calendar(bytes: &[u8]) -> Result<NaiveDateTime, Unfit> {
     let (length, rest) = bytes.split_first().ok_or(Unfit::Broken)?;
     let mut all = [0; 11];
@@ -230,7 +232,7 @@ fn calendar(bytes: &[u8]) -> Result<NaiveDateTime, Unfit> {
     date.and_then(|date| date.and_hms_micro_opt(hour.into(), minute.into(), second.into(), micros)).ok_or(Unfit::Broken)
 }
 
-/// A time of day, or how much of it: up to 838 hours, and below zero.
+/// Reads a time of day or a duration: up to 838 hours, possibly negative.
 fn time(bytes: &[u8]) -> Result<String, Unfit> {
     let (_, rest) = bytes.split_first().ok_or(Unfit::Broken)?;
     let mut all = [0; 12];

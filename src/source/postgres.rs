@@ -23,13 +23,13 @@ use super::found::{Unfit, instant, integer, json, local, real, short_real, text}
 use super::server::{Checked, Server, reads_tidings};
 use super::statement::Statement;
 
-/// Seconds from 1970 to 2000, from where PostgreSQL counts.
+/// Seconds from 1970 to PostgreSQL's epoch, 2000.
 const EPOCH_SECONDS: i64 = 946_684_800;
 
-/// How much longer than a statement a transaction may rest.
+/// How much longer than a statement a transaction may be idle.
 const REST: Duration = Duration::from_secs(5);
 
-/// What a role may do besides reading tables. Roles of this kind came with PostgreSQL 11.
+/// Roles with privileges beyond reading tables. They exist since PostgreSQL 11.
 const ROLES: &str = "SELECT rolname::text FROM pg_roles WHERE rolname IN ('pg_read_server_files', \
     'pg_write_server_files', 'pg_execute_server_program') AND pg_has_role(current_user, oid, 'MEMBER') ORDER BY 1";
 
@@ -38,21 +38,21 @@ const TABLES: &str = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.o
     AND n.nspname NOT LIKE 'pg\\_t%' AND has_schema_privilege(n.oid, 'USAGE') \
     AND (has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE'))";
 
-/// Where tables of a Tidings server are that the role can read.
+/// Schemas with tables of a Tidings server that the role can read.
 const OWN: &str = "SELECT c.relnamespace::regnamespace::text FROM pg_class c \
     WHERE c.relname IN ('inbox_item', 'rule_run') AND c.relkind = 'r' AND has_schema_privilege(c.relnamespace, 'USAGE') \
     AND has_table_privilege(c.oid, 'SELECT') GROUP BY 1 HAVING count(*) = 2 ORDER BY 1 LIMIT 3";
 
-/// What the source says of a row that is too large, before its length.
+/// The beginning of the source's error for a row that is too large, before its length.
 const TOO_LARGE: &str = "tidings: a row of ";
 
-/// How long a connection is kept that nobody uses: opening one costs the server more than most scans do.
+/// How long an unused connection is kept. Opening one costs the server more than most scans do.
 const KEPT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub struct Postgres {
     pub options: PgConnectOptions,
-    /// As new, since an instant.
+    /// A reset connection, and the time when it became unused.
     spare: Mutex<Option<(PgConnection, Since)>>,
 }
 
@@ -65,7 +65,7 @@ impl Postgres {
         Ok(Self { options, spare: Mutex::default() })
     }
 
-    /// Whether a URL names this database and this user.
+    /// Whether a URL has the same server, database and user.
     pub fn is_over(&self, database: &str) -> bool {
         if !["postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme)) {
             return false;
@@ -106,7 +106,7 @@ impl Server for Postgres {
         }
     }
 
-    /// The server ends a statement in time also where nobody is there any more to cancel it.
+    /// The server-side timeouts end a statement even if this process is gone and cannot cancel it.
     async fn begin(connection: &mut PgConnection, allowed: Duration) -> sqlx::Result<i32> {
         let (statement, rest) = (allowed.as_millis().max(1), (allowed + REST).as_millis());
         let words = format!(
@@ -135,7 +135,7 @@ impl Server for Postgres {
         })
     }
 
-    /// The cast of a text that is no boolean fails, and the source says so in place of the row.
+    /// For a row that is too large, casts a text to boolean that is not one. The resulting error contains the text.
     fn bounded(statement: &Statement, _: &[String], _: usize) -> Vec<Statement> {
         let before = format!(
             "SELECT CASE WHEN octet_length(ROW(t.*)::text) > {ROW_BYTES} \
@@ -155,7 +155,7 @@ impl Server for Postgres {
     ) -> BoxStream<'a, sqlx::Result<PgRow>> {
         let mut arguments = PgArguments::default();
         for instant in instants {
-            arguments.add(Instant(*instant)).expect("eight bytes can be written");
+            arguments.add(Instant(*instant)).expect("encoding eight bytes does not fail");
         }
         sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
     }
@@ -185,7 +185,7 @@ impl Server for Postgres {
                     may.push(format!("write to {writable} tables or views"));
                 }
                 let roles: Vec<String> = sqlx::query_scalar(ROLES).fetch_all(&mut *connection).await?;
-                may.extend(roles.into_iter().map(|role| format!("do what {role} may")));
+                may.extend(roles.into_iter().map(|role| format!("use the privileges of {role}")));
             }
             let own: Vec<String> = sqlx::query_scalar(OWN).fetch_all(connection).await?;
             may.extend(own.iter().map(|schema| reads_tidings(schema)));
@@ -194,7 +194,7 @@ impl Server for Postgres {
     }
 }
 
-/// As `timestamptz`, whatever the statement does with it.
+/// Sent as `timestamptz`, regardless of how the statement uses it.
 struct Instant(DateTime<Utc>);
 
 impl Type<Driver> for Instant {
@@ -211,7 +211,7 @@ impl Encode<'_, Driver> for Instant {
     }
 }
 
-/// A value in the binary format, whose types are those of `pg_type`; of a domain, the driver hears the type below it.
+/// Reads a value in the binary format, by its name in `pg_type`. For a domain, the driver reports the base type.
 fn read(of: &PgTypeInfo, bytes: &[u8]) -> Result<Value, Unfit> {
     if let PgTypeKind::Enum(_) = of.kind() {
         return text(bytes);
@@ -227,7 +227,7 @@ fn read(of: &PgTypeInfo, bytes: &[u8]) -> Result<Value, Unfit> {
         "NUMERIC" => text(numeric(bytes).ok_or(Unfit::Broken)?.as_bytes())?,
         "TEXT" | "VARCHAR" | "CHAR" | "\"CHAR\"" | "NAME" | "UNKNOWN" | "citext" => text(bytes)?,
         "JSON" => json(bytes)?,
-        // Its version stands before it.
+        // The value starts with a version byte.
         "JSONB" => json(bytes.strip_prefix(&[1]).ok_or(Unfit::Broken)?)?,
         "UUID" => uuid(exactly(bytes)?).into(),
         "DATE" => date(i32::from_be_bytes(exactly(bytes)?))?,
@@ -271,7 +271,7 @@ fn date(days: i32) -> Result<Value, Unfit> {
     })
 }
 
-/// A day's last second may be its 24th hour.
+/// PostgreSQL allows `24:00:00` as the end of a day.
 fn time(micros: i64) -> Result<String, Unfit> {
     const DAY: i64 = 86_400_000_000;
     if micros == DAY {
@@ -297,7 +297,8 @@ fn uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-/// Digits of base 10,000 and where the point stands among them; `numeric_send` in PostgreSQL's `numeric.c` writes it.
+/// Reads digits of base 10,000 and the position of the decimal point, as `numeric_send` in PostgreSQL's `numeric.c`
+/// writes them.
 fn numeric(bytes: &[u8]) -> Option<String> {
     let (head, digits) = bytes.split_at_checked(8)?;
     let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -325,11 +326,11 @@ fn numeric(bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// Four digits of each.
+/// Joins the digits, with four characters for each.
 fn joined(digits: impl Iterator<Item = u16>) -> String {
     let mut text = String::new();
     for digit in digits {
-        write!(text, "{digit:04}").expect("a string takes all that is written to it");
+        write!(text, "{digit:04}").expect("writing to a String does not fail");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What is asked of each kind of source, and a connection while somebody uses it.
+//! The interface of each kind of source, and a connection in use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,67 +16,67 @@ use super::found::Unfit;
 use super::statement::Statement;
 use crate::fair_semaphore::FairPermit;
 
-/// How long the end of what was given up is waited for.
+/// How long to wait for interrupted work to end.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// What a source is, and what it lets us do that no scan needs.
+/// The version of a source, and privileges that scans do not need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     pub version: String,
-    /// In the source's own words: rights that should be taken away from whoever scans.
+    /// Privileges that should be revoked from the scanning role, in the source's own terms.
     pub may: Vec<String>,
 }
 
-/// What is said of a source that can read what a Tidings server keeps of all its tenants.
+/// A warning that the source can read the data of all tenants of a Tidings server.
 pub fn reads_tidings(place: &str) -> String {
     format!("read the tables of a Tidings server in {place}")
 }
 
-/// Opens connections, and speaks by them.
+/// A kind of database server.
 pub trait Server: Send + Sync + 'static {
     type Connection: Connection + Send;
-    /// By which what a connection does is ended from elsewhere.
+    /// Identifies a connection, to cancel its work from another one.
     type Handle: Clone + Send + Sync;
     type Row: Send;
-    /// What before a statement makes it tell its plan, and not run.
+    /// The prefix that turns a statement into a query for its plan.
     const EXPLAIN: &'static str;
 
-    /// One that nobody has used, as far as a statement can tell.
+    /// Opens a connection that behaves like a new one.
     fn open(&self) -> impl Future<Output = sqlx::Result<Self::Connection>> + Send;
 
-    /// Begins a transaction that is read-only, and in which no statement takes longer than is allowed.
+    /// Begins a read-only transaction with a statement timeout.
     fn begin(
         connection: &mut Self::Connection,
         allowed: Duration,
     ) -> impl Future<Output = sqlx::Result<Self::Handle>> + Send;
 
-    /// Takes back a connection that is at rest, to be closed or for the next one who opens.
+    /// Releases an idle connection: closes it, or keeps it for the next `open`.
     fn take_back(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send {
-        // Nobody has any more use for it, however that ends.
+        // Best effort: the connection is not needed any more.
         async { connection.close().await.unwrap_or_default() }
     }
 
-    /// Ends what a connection does.
+    /// Cancels the work of a connection.
     fn cancel(&self, handle: Self::Handle) -> impl Future<Output = sqlx::Result<()>> + Send;
 
-    /// Prepares a statement: the names of what it finds.
+    /// Prepares a statement and returns its column names.
     fn columns<'a>(
         connection: &'a mut Self::Connection,
         statement: &'a Statement,
     ) -> BoxFuture<'a, sqlx::Result<Vec<String>>>;
 
-    /// The statement as a subquery, which only a SELECT can be, in a SELECT of its rows with one column before theirs. The source
-    /// fails rather than send a row of more than [`super::failure::ROW_BYTES`] as text. The first of these that the source can read
-    /// is run.
+    /// Wraps the statement as a subquery, which must be a SELECT, in a SELECT with one extra column in front. The
+    /// source fails instead of sending a row with more than [`super::failure::ROW_BYTES`] as text. The caller runs the
+    /// first variant that the source can prepare.
     ///
-    /// This holds for a statement that the source has prepared by itself before: its parentheses are balanced and its texts and
-    /// comments end, so that nothing in it closes the subquery.
+    /// The statement must have been prepared on its own before. Then its parentheses are balanced and its texts and
+    /// comments are terminated, so nothing in it can close the subquery.
     fn bounded(statement: &Statement, columns: &[String], limit: usize) -> Vec<Statement>;
 
-    /// Whether a bounded statement failed for the size of a row.
+    /// Whether a bounded statement failed because of the size of a row.
     fn is_row_too_large(cause: &sqlx::Error) -> bool;
 
-    /// Runs it, as it was prepared.
+    /// Runs a prepared statement.
     fn rows<'a>(
         connection: &'a mut Self::Connection,
         statement: &'a Statement,
@@ -88,7 +88,9 @@ pub trait Server: Send + Sync + 'static {
     fn check(connection: &mut Self::Connection) -> BoxFuture<'_, sqlx::Result<Checked>>;
 }
 
-/// A connection for one statement. Whatever a statement leaves behind goes with it, be it a lock, a variable or a setting. One that is dropped before its answer was read to the end is ended on the server, too, and counts until it is.
+/// A connection for one statement. Locks, variables and settings that the statement leaves behind are dropped with it.
+/// If it is dropped before the response was read completely, the statement is cancelled on the server, and keeps its
+/// permit until then.
 pub struct Lent<S: Server> {
     server: Arc<S>,
     opened: Option<Opened<S>>,
@@ -106,14 +108,14 @@ impl<S: Server> Lent<S> {
         Self { server, opened: Some(Opened { connection, handle, is_busy: false }), permit: Some(permit) }
     }
 
-    /// The connection, to be asked something; see [`Self::answered`].
+    /// The connection, for a request. Call [`Self::answered`] after the response.
     pub fn ask(&mut self) -> &mut S::Connection {
-        let opened = self.opened.as_mut().expect("it is only taken when it is dropped");
+        let opened = self.opened.as_mut().expect("a connection is taken only on drop");
         opened.is_busy = true;
         &mut opened.connection
     }
 
-    /// All of what it was asked has been read, or it failed.
+    /// Notes that the response has been read completely, or that the request failed.
     pub fn answered(&mut self) {
         if let Some(opened) = &mut self.opened {
             opened.is_busy = false;
@@ -132,7 +134,10 @@ impl<S: Server> Drop for Lent<S> {
                     return server.take_back(connection).await;
                 }
                 if let Err(cause) = server.cancel(handle).await {
-                    tracing::warn!("a statement that was given up ends by its time-out: {}", Failure::from(&cause));
+                    tracing::warn!(
+                        "could not cancel a statement, which runs until its time-out: {}",
+                        Failure::from(&cause)
+                    );
                 }
                 let _ = connection.close().await;
             };

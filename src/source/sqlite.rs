@@ -1,8 +1,9 @@
 //! SQLite: a file that scans only read.
 //!
-//! SQLite runs inside this process and knows no roles, so each connection is confined before a statement reaches it: the file is
-//! opened read-only, an authorizer lets a statement read tables and call functions and nothing else, and limits bound what it may
-//! make. SQLite itself decides how many statements a text holds, which parameters it has and what it does; nothing here reads SQL.
+//! SQLite runs inside this process and has no roles, so each connection is restricted before it gets a statement. The
+//! file is opened read-only, an authorizer only permits reading tables and calling functions, and limits bound the size
+//! of values. SQLite itself decides how many statements a text contains, its parameters, and its effects. Nothing here
+//! parses SQL.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -24,10 +25,10 @@ use super::found::{Found, Gathering, Unfit, integer, real, text};
 use super::server::{Checked, reads_tidings};
 use super::statement::{NO_OTHERS, ONE_ALONE};
 
-/// SQLite asks after this many steps of its machine, a few microseconds, whether a scan goes on.
+/// SQLite calls the progress handler after this many steps of its virtual machine (a few microseconds).
 const STEPS: i32 = 1_000;
 
-/// What one call of a function or operator may take is bounded by these: SQLite interrupts a statement between its steps only, and
+/// These limits bound a single call of a function or operator. SQLite interrupts a statement only between steps, and
 /// `instr` or `LIKE` over long values is a single step.
 const LIMITS: [(Limit, i32); 8] = [
     (Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES.cast_signed()),
@@ -40,7 +41,7 @@ const LIMITS: [(Limit, i32); 8] = [
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// Functions that reach beyond the file, in builds of SQLite that have them.
+/// Functions with access beyond the file, in builds of SQLite that have them.
 const REFUSED_FUNCTIONS: [&str; 6] =
     ["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_log"];
 
@@ -49,16 +50,16 @@ pub struct Sqlite {
     path: PathBuf,
 }
 
-/// What to ask, by a thread that owns it.
+/// A query, owned by the thread that runs it.
 pub struct Question {
     pub sql: String,
     pub now: DateTime<Utc>,
     pub since: DateTime<Utc>,
-    /// The most rows.
+    /// Maximum number of rows.
     pub limit: usize,
 }
 
-/// How long a scan may go on: until an instant, or until its caller has gone.
+/// Ends a scan at a deadline, or when its caller is gone.
 #[derive(Clone)]
 pub struct Patience {
     pub until: Instant,
@@ -72,23 +73,23 @@ impl Patience {
 }
 
 impl Sqlite {
-    /// The URL's path. Parameters other than `mode` have no use here: the file is always opened read-only.
+    /// Uses the URL's path. Parameters other than `mode` are refused; the file is always opened read-only.
     pub fn new(url: &str) -> sqlx::Result<Self> {
         let refused = |why: &str| sqlx::Error::Configuration(why.to_owned().into());
         let options = SqliteConnectOptions::from_str(url)?;
         let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
         if !["", "mode=ro", "mode=rw", "mode=rwc"].contains(&parameters) {
-            return Err(refused("a source takes no parameter but `mode`"));
+            return Err(refused("a source allows no parameter except `mode`"));
         }
-        // A path that begins with `file:` would be a URI to SQLite, with parameters of its own.
+        // SQLite would treat a path that begins with `file:` as a URI with parameters.
         let path = std::path::absolute(options.get_filename()).map_err(sqlx::Error::Io)?;
         if url.ends_with(":memory:") {
-            return Err(refused("a source is a file"));
+            return Err(refused("a source must be a file"));
         }
         Ok(Self { path })
     }
 
-    /// Whether this is the file of a URL, by any path.
+    /// Whether the URL leads to the same file, by any path.
     pub fn is_over(&self, database: &str) -> bool {
         if !database.starts_with("sqlite:") {
             return false;
@@ -100,14 +101,14 @@ impl Sqlite {
         }
     }
 
-    /// What a statement finds. Blocks.
+    /// Runs a query. Blocks.
     pub fn scan(&self, question: &Question, patience: &Patience) -> Result<Found, Failure> {
         let connection = self.open(patience).map_err(Failure::in_short)?;
         let statement = prepare(&connection, &question.sql)?;
         gather(statement, question)
     }
 
-    /// How SQLite would go about it: the last column of each row is its words. Blocks.
+    /// The query plan, with SQLite's description in the last column. Blocks.
     pub fn plan(&self, question: &Question, patience: &Patience) -> Result<Found, Failure> {
         let connection = self.open(patience).map_err(Failure::in_short)?;
         prepare(&connection, &question.sql)?;
@@ -115,7 +116,7 @@ impl Sqlite {
         gather(explained, question)
     }
 
-    /// Whether the file can be read, and what it is. Blocks.
+    /// Checks that the file can be read, and returns its version. Blocks.
     pub fn check(&self, patience: &Patience) -> Result<Checked, Failure> {
         let connection = self.open(patience)?;
         let of_tidings =
@@ -125,7 +126,7 @@ impl Sqlite {
         Ok(Checked { version: format!("SQLite {}", rusqlite::version()), may })
     }
 
-    /// A connection that can read this file's tables and do nothing else.
+    /// Opens a connection that can only read this file's tables.
     fn open(&self, patience: &Patience) -> Result<Connection, Failure> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
@@ -135,10 +136,10 @@ impl Sqlite {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.pragma_update(None, "query_only", true)?;
-        // Reads the file, which opening it does not.
+        // Opening does not read the file; this does.
         connection.pragma_query(None, "schema_version", |_| Ok(()))?;
-        // SQLite declares the tables of these functions when a statement first names them, and asks the authorizer about it as about
-        // a write. All other functions that are tables stay undeclared.
+        // SQLite declares the tables behind these functions at their first use, and asks the authorizer about it as
+        // about a write. All other table-valued functions stay undeclared.
         drop(connection.prepare("SELECT 1 FROM json_each('[]'), json_tree('[]')")?);
         for (limit, most) in LIMITS {
             connection.set_limit(limit, most)?;
@@ -150,7 +151,7 @@ impl Sqlite {
     }
 }
 
-/// What tells a file from all others: its device and number, so that links do not hide it.
+/// Identifies a file by device and inode number, so that links do not hide it.
 #[cfg(unix)]
 fn file_of(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -162,9 +163,11 @@ fn file_of(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
-/// What a statement may do, as SQLite asks while it prepares one: read tables and views of the file, and call functions.
+/// SQLite calls this while it prepares a statement. Permits reading tables and views of the file, and calling
+/// functions.
 ///
-/// `PRAGMA` is refused as a statement and behind table-valued functions such as `pragma_database_list`, which prepare one.
+/// `PRAGMA` is refused, both as a statement and inside table-valued functions such as `pragma_database_list`, which
+/// prepare one.
 fn authorize(asked: AuthContext<'_>) -> Authorization {
     let is_let = match asked.action {
         AuthAction::Select | AuthAction::Recursive => true,
@@ -177,11 +180,11 @@ fn authorize(asked: AuthContext<'_>) -> Authorization {
     if is_let { Authorization::Allow } else { Authorization::Deny }
 }
 
-/// One statement that reads rows and has no parameters but `:now` and `:since`.
+/// Prepares a single statement that returns rows and has no parameters other than `:now` and `:since`.
 fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<Statement<'a>, Failure> {
     let statement = connection.prepare(sql)?;
     if statement.column_count() == 0 || statement.is_explain() != 0 || !statement.readonly() {
-        return Err(Failure::refused("a scan is one SELECT, and this is none", None));
+        return Err(Failure::refused("a scan must be one SELECT, but this is not one", None));
     }
     for number in 1..=statement.parameter_count() {
         match statement.parameter_name(number) {
@@ -204,7 +207,7 @@ fn gather(mut statement: Statement<'_>, question: &Question) -> Result<Found, Fa
             column.decl_type().is_some_and(|declared| ["BOOLEAN", "BOOL"].contains(&&*declared.to_uppercase()))
         })
         .collect();
-    // As `datetime('now')` writes it, whose fractions are cut off.
+    // The format of `datetime('now')`, without fractions.
     let written = |instant: DateTime<Utc>| instant.format("%Y-%m-%d %H:%M:%S").to_string();
     for (name, instant) in [(":now", question.now), (":since", question.since)] {
         if let Some(number) = statement.parameter_index(name)? {

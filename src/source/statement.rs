@@ -1,21 +1,22 @@
-//! A rule's SQL for PostgreSQL and MySQL: `:now` and `:since` become the driver's placeholders.
+//! A rule's SQL for PostgreSQL and MySQL: replaces `:now` and `:since` by the driver's placeholders.
 //!
-//! This reading of the text is for convenience, and an early answer to mistakes. Where a source reads a text otherwise, a parameter
-//! stands in the wrong place, and that is all. What a statement may do is decided by the source: it prepares one statement, reads it
-//! as a subquery, which only a SELECT can be, and runs it in a read-only transaction under its role (`Server::bounded`).
+//! This parser is for convenience and for early error messages. If a source parses a text differently, a parameter ends
+//! up in the wrong position, and nothing worse happens. The source enforces what a statement may do: it prepares a
+//! single statement, parses it as a subquery, which must be a SELECT, and runs it in a read-only transaction with its
+//! role's privileges (`Server::bounded`).
 
 use super::failure::Failure;
 
-/// Which of the three a source is.
+/// The kind of database of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Postgres,
-    /// MariaDB, too.
+    /// Includes MariaDB.
     MySql,
     Sqlite,
 }
 
-/// What can be bound.
+/// A parameter of rule SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     Now,
@@ -23,33 +24,34 @@ pub enum Parameter {
 }
 
 pub const ONE_ALONE: &str = "only one statement may be run";
-pub const NO_OTHERS: &str = "the parameters are :now and :since, and no others";
+pub const NO_OTHERS: &str = "only the parameters :now and :since are allowed";
 
-/// One statement.
+/// A single statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// With placeholders.
+    /// The SQL with placeholders.
     pub sql: String,
-    /// What to bind, in order.
+    /// The parameters to bind, in order.
     pub parameters: Vec<Parameter>,
-    /// After which character of `sql` it is so many longer (or, below 0, shorter) than what was written.
+    /// For each replacement: its end in `sql`, in characters, and how many characters longer (or, if negative, shorter)
+    /// it is.
     shifts: Vec<(usize, isize)>,
-    /// How many characters what was written has.
+    /// The length of the original, in characters.
     length: usize,
 }
 
-/// What a statement may begin with.
+/// The words with which a statement may begin.
 const BEGINS: [&str; 4] = ["select", "with", "values", "table"];
 
 impl Statement {
-    /// Reads what was written for PostgreSQL or MySQL; SQLite binds parameters by their names.
+    /// Parses SQL for PostgreSQL or MySQL. SQLite binds parameters by name instead.
     ///
-    /// Fails where it plainly is no single SELECT, or has parameters that there are not.
+    /// Fails if it is obviously not a single SELECT, or has unknown parameters.
     pub fn read(kind: Kind, written: &str) -> Result<Self, Failure> {
         Reader::new(kind, written).read()
     }
 
-    /// The same with words before and after it.
+    /// The same statement with text before and after it.
     pub fn between(&self, before: &str, after: &str) -> Self {
         let many = before.chars().count();
         let mut shifts = vec![(many, many.cast_signed())];
@@ -57,7 +59,7 @@ impl Statement {
         Self { sql: [before, &self.sql, after].concat(), shifts, ..self.clone() }
     }
 
-    /// Which character was written where the source sees this one; the first is 1 for both.
+    /// The position in the original for a position in `sql`. Both are in characters and start at 1.
     pub fn place(&self, seen: usize) -> Option<usize> {
         let shifted: isize = self.shifts.iter().filter(|(place, _)| *place < seen).map(|(_, by)| by).sum();
         let place = usize::try_from(seen.cast_signed() - shifted).ok()?;
@@ -65,13 +67,13 @@ impl Statement {
     }
 }
 
-/// Goes through what was written once, a piece at a time: a word, something in quotes, a comment, or a single character.
+/// Reads the original in one pass, token by token: a word, a quoted text, a comment, or a single character.
 struct Reader<'a> {
     kind: Kind,
     written: &'a str,
     at: usize,
     statement: Statement,
-    /// The words so far, in lower case: the last two are looked at.
+    /// The words so far, in lower case. Only the last two are used.
     words: Vec<String>,
     has_ended: bool,
 }
@@ -99,7 +101,7 @@ impl<'a> Reader<'a> {
             }
         }
         if self.words.is_empty() {
-            return Err(Failure::refused("there is no statement", None));
+            return Err(Failure::refused("the statement is empty", None));
         }
         Ok(self.statement)
     }
@@ -119,7 +121,7 @@ impl<'a> Reader<'a> {
         Failure::refused(why, Some(self.written[..self.at].chars().count() + 1))
     }
 
-    /// How long the comment is that begins here.
+    /// The length of the comment that starts here, or 0.
     fn comment(&self) -> Result<usize, Failure> {
         let rest = self.rest();
         let is_mysql = self.kind == Kind::MySql;
@@ -136,7 +138,7 @@ impl<'a> Reader<'a> {
             return Ok(0);
         }
         if is_mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!")) {
-            return Err(self.refused("comments that MySQL or MariaDB would run are refused"));
+            return Err(self.refused("comments that MySQL or MariaDB would execute are not allowed"));
         }
         let (mut at, mut depth) = (2, 1);
         while depth > 0 {
@@ -151,7 +153,7 @@ impl<'a> Reader<'a> {
         Ok(at)
     }
 
-    /// How long what stands in quotes here is, with the quotes.
+    /// The length of the quoted text that starts here, with its quotes, or 0.
     fn quoted(&self) -> usize {
         let rest = self.rest();
         let (is_postgres, is_mysql) = (self.kind == Kind::Postgres, self.kind == Kind::MySql);
@@ -164,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether `E` stands right before, as in `E'it\'s'`.
+    /// Whether an `E` precedes the quote, as in `E'it\'s'`.
     fn is_escaped(&self) -> bool {
         let before = &self.written[..self.at];
         before.ends_with(['e', 'E']) && !before[..before.len() - 1].ends_with(is_part)
@@ -194,8 +196,9 @@ impl<'a> Reader<'a> {
             "now" => Parameter::Now,
             "since" => Parameter::Since,
             _ => {
-                return Err(self
-                    .refused("the parameters are :now and :since; a `:` before another name needs a space behind it"));
+                return Err(
+                    self.refused("only the parameters :now and :since are allowed; put a space after any other `:`")
+                );
             }
         };
         let parameters = &mut self.statement.parameters;
@@ -207,7 +210,7 @@ impl<'a> Reader<'a> {
             }
         };
         let placeholder = match self.kind {
-            // A bare one would be text, of which an interval cannot be taken.
+            // Without the cast it would be text, and subtracting an interval would fail.
             Kind::MySql => "CAST(? AS DATETIME(6))".into(),
             _ => format!("${number}"),
         };
@@ -222,18 +225,18 @@ impl<'a> Reader<'a> {
         let length = self.rest().find(|c| !is_part(c) && c != '$').unwrap_or(self.rest().len());
         let word = self.rest()[..length].to_lowercase();
         if self.words.is_empty() && !BEGINS.contains(&word.as_str()) {
-            return Err(self.refused("a statement begins with SELECT, WITH or VALUES"));
+            return Err(self.refused("a statement must begin with SELECT, WITH or VALUES"));
         }
         if self.kind == Kind::MySql {
             let last = |back: usize| self.words.len().checked_sub(back).map_or("", |at| self.words[at].as_str());
             let locks = (last(1) == "for" && matches!(word.as_str(), "update" | "share"))
                 || (last(2) == "lock" && last(1) == "in" && word == "share");
             if locks {
-                return Err(self.refused("a scan locks no rows"));
+                return Err(self.refused("a scan must not lock rows"));
             }
-            // A reserved word: no column is called so without quotes.
+            // A reserved word: a column of this name must be quoted.
             if word == "into" {
-                return Err(self.refused("a scan writes nowhere, be it a file or a variable"));
+                return Err(self.refused("a scan must not write to a file or a variable"));
             }
         }
         self.words.push(word);
@@ -242,12 +245,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Of names, numbers and words; `$` is part of them where it is not their beginning.
+/// Whether a character is part of names, numbers and words. `$` is too, except at the beginning.
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace())
 }
 
-/// How long a text is that begins with a quote; one that does not end goes to the end. Doubled quotes stand for one.
+/// The length of a quoted text. An unterminated one extends to the end. Doubled quotes stand for one.
 fn until(text: &str, quote: char, has_escapes: bool) -> usize {
     let mut all = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = all.next() {
@@ -260,7 +263,7 @@ fn until(text: &str, quote: char, has_escapes: bool) -> usize {
     text.len()
 }
 
-/// How long a text of PostgreSQL's is that begins with `$tag$`.
+/// The length of a PostgreSQL text that starts with `$tag$`.
 fn dollar(text: &str) -> Option<usize> {
     let tag = &text[..text[1..].find('$')? + 2];
     let name = &tag[1..tag.len() - 1];

@@ -1,7 +1,7 @@
-//! What is told of the server while it runs: logs on standard error, and traces where somebody collects them.
+//! Logs on standard error, and traces if a collector is configured.
 //!
-//! Spans of the target `tidings::trace` go to the collector and, unless somebody asks for them, nowhere else. Without a
-//! collector nothing listens to them, and such a span costs a look at a flag.
+//! Spans of the target `tidings::trace` go to the collector, and to the log only on request. Without a collector
+//! nothing listens to them, and such a span costs one check of a flag.
 
 pub mod metrics;
 pub mod pulse;
@@ -25,11 +25,11 @@ use tracing_subscriber::{Layer, Registry};
 use crate::config::{LogConfig, LogFormat};
 use crate::error::{Error, Result};
 
-/// Sends what is left of the traces when it is dropped.
+/// Sends the remaining traces when it is dropped.
 #[derive(Debug)]
 pub struct Telemetry(Option<SdkTracerProvider>);
 
-/// Begins to log, and to trace where an endpoint is set. Once a process.
+/// Starts logging, and tracing if an endpoint is set. Call it once per process.
 pub fn start(config: &LogConfig) -> Result<Telemetry> {
     let filter = filter(config)?;
     let provider = config.otlp.as_deref().map(provider).transpose()?;
@@ -43,7 +43,7 @@ pub fn start(config: &LogConfig) -> Result<Telemetry> {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
-    // Below warnings the exporter writes down the whole URL, in which there may be a password.
+    // At levels below WARN the exporter logs the whole URL, which may contain a password.
     let shows_url = |of: &Metadata<'_>| of.target() == "opentelemetry-otlp" && *of.level() > Level::INFO;
     let shown = filter_fn(move |of| !shows_url(of)).with_max_level_hint(LevelFilter::TRACE);
     let lines = lines.with_filter(filter.and(shown));
@@ -51,7 +51,7 @@ pub fn start(config: &LogConfig) -> Result<Telemetry> {
     Ok(Telemetry(provider))
 }
 
-/// Finds what is wrong with the settings of the log.
+/// Checks the settings of the log.
 pub fn check(config: &LogConfig) -> Result<()> {
     match Filter::<Registry>::max_level_hint(&filter(config)?) {
         _ if config.log.trim().is_empty() => Err(Error::Config("TIDINGS_LOG is empty: nothing would be logged".into())),
@@ -60,8 +60,8 @@ pub fn check(config: &LogConfig) -> Result<()> {
     }
 }
 
-/// Levels, and levels by module. A word that is no level names a module, and turns on everything of it alone: whoever has misspelt a level
-/// would hear nothing.
+/// Levels, and levels by module. A word that is no level would name a module and silence all others, as a misspelt
+/// level would. So such a word is an error.
 fn filter(config: &LogConfig) -> Result<Targets> {
     let wrong = |why: String| Error::Config(format!("TIDINGS_LOG={}: {why}", config.log));
     let words: Vec<&str> = config.log.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
@@ -69,15 +69,17 @@ fn filter(config: &LogConfig) -> Result<Targets> {
     if let Some(word) = words.iter().find(|word| word.contains('[') || !word.contains('=') && !is_level(word)) {
         let all = "error, warn, info, debug, trace, off";
         let module = word.split('[').next().unwrap_or_default();
-        return Err(wrong(format!("{word:?} is none of {all}, nor a module and one of these, as in {module}=info")));
+        return Err(wrong(format!(
+            "{word:?} must be one of {all}, or a module with one of these, as in {module}=info"
+        )));
     }
     words.join(",").parse().map_err(|error: ParseError| wrong(error.to_string()))
 }
 
-/// Batches in a thread of its own, sent by HTTP as protobuf. Samplers, headers and what a span says of the service are
-/// set by the standard's own variables (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, …).
+/// Sends batches from a thread of its own, by HTTP as protobuf. The standard's own variables set samplers, headers and
+/// the attributes of the service (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, …).
 fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
-    // Neither it nor what the library says of it is shown, for there may be a password in it.
+    // The message shows neither the URL nor the library's error, because the URL may contain a password.
     let unusable = || Error::Config("OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://localhost:4318".into());
     if !reqwest::Url::parse(endpoint).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host()) {
         return Err(unusable());
@@ -86,7 +88,7 @@ fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
     let exporter = exporter.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')));
     let exporter = exporter.build().map_err(|_| unusable())?;
     let named = Resource::builder();
-    // Without a name of the operator's choice the library says `unknown_service`.
+    // Without a name from the operator the library says `unknown_service`.
     let is_named = Resource::builder()
         .build()
         .get(&"service.name".into())
@@ -95,12 +97,12 @@ fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(named.build()).build())
 }
 
-/// Makes a span part of the trace that a request belongs to, by its `traceparent` (W3C Trace Context).
+/// Makes a span part of the request's trace, as given by `traceparent` (W3C Trace Context).
 pub fn continue_trace(span: &Span, headers: &HeaderMap) {
     if span.is_disabled() || !headers.contains_key("traceparent") {
         return;
     }
-    // One that is malformed is none.
+    // A malformed `traceparent` is ignored.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
 }
 
@@ -119,7 +121,7 @@ impl Extractor for Headers<'_> {
 impl Drop for Telemetry {
     fn drop(&mut self) {
         if let Some(provider) = &self.0 {
-            // A collector that is away does not get the last of it.
+            // If the collector is down, the last traces are lost.
             let _ = provider.shutdown();
         }
     }

@@ -1,4 +1,4 @@
-//! What tenants do on this node: what each of them may know of it, in contrast to the [metrics](super::metrics), which are of all together.
+//! The activity of each tenant on this node, which the tenant may see. The [metrics](super::metrics) cover all tenants.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,30 +7,30 @@ use entity::ids::TenantId;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-/// What is counted together.
+/// The time that one count covers.
 const SPAN: Duration = Duration::from_secs(5);
 
-/// Spans of a minute.
+/// The counts of a minute.
 const SPANS: usize = 12;
 
-/// Tenants of which nothing is left are looked for when there are so many more than were left the last time.
+/// Tenants without activity are removed when there are this many more tenants than after the last removal.
 const MORE: usize = 1000;
 
-/// What a tenant does.
+/// A tenant's activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doing {
-    /// Sockets and event streams that are open.
+    /// Open sockets and event streams.
     #[serde(rename = "o")]
     pub sessions: u32,
-    /// Inboxes that something was put into, or that were moved on in the log, within the last minute.
+    /// Inboxes that were synced with the log within the last minute.
     #[serde(rename = "y")]
     pub syncs: u32,
-    /// Requests that failed within it, for which no caller is to blame.
+    /// Requests that failed within the last minute for reasons other than the caller's.
     #[serde(rename = "x")]
     pub errors: u32,
 }
 
-/// All tenants that do anything, or did within the last minute.
+/// All tenants with activity now or within the last minute.
 #[derive(Debug)]
 pub struct Pulse {
     began: Instant,
@@ -40,7 +40,7 @@ pub struct Pulse {
 #[derive(Debug, Default)]
 struct Tenants {
     all: HashMap<TenantId, Minute>,
-    /// So many were left when it was last looked for those of which nothing is.
+    /// The number of tenants after the last removal.
     left: usize,
 }
 
@@ -52,7 +52,7 @@ struct Minute {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
-    /// Which one since the beginning.
+    /// Counts from the start of the process.
     number: u64,
     syncs: u32,
     errors: u32,
@@ -65,17 +65,17 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// One more session.
+    /// A session was opened.
     pub fn comes(&self, tenant: TenantId) {
         self.with(tenant, |of, _| of.sessions += 1);
     }
 
-    /// One less.
+    /// A session was closed.
     pub fn goes(&self, tenant: TenantId) {
         self.with(tenant, |of, _| of.sessions = of.sessions.saturating_sub(1));
     }
 
-    /// So many inboxes were synced.
+    /// Inboxes were synced.
     pub fn synced(&self, tenant: TenantId, many: u64) {
         let many = u32::try_from(many).unwrap_or(u32::MAX);
         self.with(tenant, |of, now| {
@@ -89,7 +89,7 @@ impl Pulse {
         self.with(tenant, |of, now| of.span(now).errors += 1);
     }
 
-    /// What a tenant does now.
+    /// A tenant's current activity.
     pub fn of(&self, tenant: TenantId) -> Doing {
         let now = self.span();
         self.tenants.lock().all.get(&tenant).map(|of| of.doing(now)).unwrap_or_default()
@@ -106,14 +106,14 @@ impl Pulse {
         change(all.entry(tenant).or_default(), now);
     }
 
-    /// Which span it is, the first being the one that a minute ago is told from.
+    /// The current span's number. Starts at `SPANS`, so that spans that were never used count as old.
     fn span(&self) -> u64 {
         self.began.elapsed().as_secs() / SPAN.as_secs() + SPANS as u64
     }
 }
 
 impl Minute {
-    /// What is counted now.
+    /// The span that counts now.
     fn span(&mut self, now: u64) -> &mut Span {
         let place = usize::try_from(now % SPANS as u64).unwrap_or_default();
         let span = &mut self.spans[place];

@@ -1,17 +1,17 @@
-//! Cuts texts between extended grapheme clusters (UAX #29), which people see as characters.
+//! Cuts texts between extended grapheme clusters (UAX #29), which readers see as characters.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::direction::{Closing, closed};
 
-/// The characters of Unicode in a text, the usual measure of its length.
+/// The number of Unicode characters in a text, the usual measure of its length.
 pub fn characters(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text that measures at most `most`: where it is longer, its beginning with `mark` behind it, or `mark` alone where the first
-/// cluster is too long. What the beginning opens is closed (`closed`). The measure of a text is the sum of its clusters' and is the same for
-/// all characters that close something.
+/// Cuts a text so that it measures at most `most`. A longer text becomes its beginning followed by `mark`, or `mark`
+/// alone if the first cluster is too long. Closes the directions that the beginning opens (`closed`). The measure of a
+/// text must be the sum over its clusters, and equal for all closing characters.
 pub fn cut(text: &str, most: usize, mark: &str, measure: impl Fn(&str) -> usize) -> String {
     shortened(text, most, mark, measure).map_or_else(|| text.to_owned(), |kept| kept + mark)
 }
@@ -26,9 +26,9 @@ pub fn first_bytes(text: &str, most: usize) -> String {
     cut(text, most, "", str::len)
 }
 
-/// The beginning that leaves room for the mark. `None` if the whole text has room.
+/// The beginning that leaves room for the mark. `None` if the whole text fits.
 fn shortened(text: &str, most: usize, mark: &str, measure: impl Fn(&str) -> usize) -> Option<String> {
-    // No measure exceeds six for each byte, as JSON escapes a control character.
+    // No measure exceeds six per byte: JSON escapes a control character with six.
     if text.len() * 6 <= most || measure(text) <= most {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Characters that change the direction of a line (UAX #9, the Unicode Bidirectional Algorithm).
 //!
-//! A text that opens an embedding, an override or an isolate and does not close it turns what stands behind it on the same line.
+//! A text that opens an embedding, an override or an isolate and does not close it reorders the rest of its line.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use unicode_bidi::{BidiClass, bidi_class};
 const POP_DIRECTION: char = '\u{202C}';
 const POP_ISOLATE: char = '\u{2069}';
 
-/// What a text has opened.
+/// A direction that a text has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opened {
     /// An embedding or an override.
@@ -17,7 +17,7 @@ enum Opened {
     Isolate,
 }
 
-/// What is open at a place of a text, and how it is closed.
+/// The directions that are open at one point of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Closing {
     opened: Vec<Opened>,
@@ -25,8 +25,8 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Reads the next character. False where it closes something that the text did not open: such a character must not stand there, because it
-    /// would close what stands around the text.
+    /// Reads the next character. Returns `false` if it closes something that the text did not open. Such a character
+    /// must be removed, because it would close something in the surrounding text.
     pub fn read(&mut self, character: char) -> bool {
         match character {
             '\u{202A}' | '\u{202B}' | '\u{202D}' | '\u{202E}' => self.opened.push(Opened::Embedding),
@@ -39,7 +39,7 @@ impl Closing {
                 if self.isolates == 0 {
                     return false;
                 }
-                // It closes the embeddings within the isolate, too.
+                // It also closes the embeddings within the isolate.
                 while self.opened.pop() == Some(Opened::Embedding) {}
                 self.isolates -= 1;
             }
@@ -48,12 +48,12 @@ impl Closing {
         true
     }
 
-    /// How many characters close what is open.
+    /// The number of characters that close all open directions.
     pub fn count(&self) -> usize {
         self.opened.len()
     }
 
-    /// Closes all that is open, the last first.
+    /// Closes all open directions, the last first.
     pub fn close(&mut self, text: &mut String) {
         self.isolates = 0;
         for opened in self.opened.drain(..).rev() {
@@ -62,7 +62,7 @@ impl Closing {
     }
 }
 
-/// A text that closes on each line what it opens there, and closes nothing else.
+/// The text, with everything closed on the line that opens it, and without unmatched closing characters.
 pub fn closed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.chars().any(is_control) {
         return Cow::Borrowed(text);
@@ -81,12 +81,12 @@ pub fn closed(text: &str) -> Cow<'_, str> {
     Cow::Owned(closed)
 }
 
-/// Whether a character ends a line for the algorithm, and with it all that is open.
+/// Whether a character ends a paragraph of the algorithm, which closes all open directions.
 pub fn ends_paragraph(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2029}')
 }
 
-/// Whether a text has anything that does not run from left to right, or that turns what stands beside it.
+/// Whether a text contains right-to-left characters or characters that change the direction.
 pub fn reorders(text: &str) -> bool {
     let does = |character: char| {
         !character.is_ascii()

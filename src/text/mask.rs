@@ -1,7 +1,7 @@
 //! Hides secrets in the messages of other servers.
 
-/// A text with `…` in place of a secret that stands by itself. Within a longer word it stays: a gap in a known word would give its letters
-/// away.
+/// Replaces a secret with `…` where it stands by itself. Within a longer word it stays, because a gap in a known word
+/// would reveal the secret's letters.
 pub fn without_secret(text: &str, secret: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Text as people see it: which way it runs, where it can be cut, and whether it shows anything.
+//! Text as readers see it: its direction, where it can be cut, and whether it is visible.
 
 mod cut;
 mod direction;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::direction::closed;
 
-/// Whether a text shows anything: not only white space, control characters and characters that are drawn as nothing.
+/// Whether a text has a visible character: not only white space, control characters and ignorable characters.
 pub fn is_visible(text: &str) -> bool {
     text.chars().any(|character| !character.is_whitespace() && !character.is_control() && !is_ignorable(character))
 }
@@ -57,7 +57,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Lines that end with `\n` or `\r\n`. Other line breaks become `\n`, tabs stay, and other control characters become spaces.
+/// Keeps line ends `\n` and `\r\n`, and tabs. Other line breaks become `\n`, other control characters become spaces.
 pub fn paragraphs(text: &str) -> Cow<'_, str> {
     if !text.contains(|of| breaks_line(of) && !matches!(of, '\n' | '\t')) {
         return Cow::Borrowed(text);
@@ -76,7 +76,7 @@ pub fn paragraphs(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines)
 }
 
-/// A user's text as one line that does not reorder the text beside it. `None` if nothing of it is visible.
+/// A user's text as one line that does not reorder the text beside it. `None` if none of it is visible.
 pub fn shown_line(text: &str) -> Option<String> {
     is_visible(text).then(|| closed(&one_line(text)).into_owned())
 }

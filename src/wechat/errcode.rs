@@ -1,25 +1,25 @@
-//! What WeChat's codes say, and what can be done about it.
+//! Classifies WeChat's error codes.
 
 /// What can be done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It cannot take it now.
+    /// Retry later.
     Later,
-    /// It wants less at a time.
+    /// Retry with a lower rate.
     Throttled,
-    /// The token counts no more.
+    /// The access token is no longer valid.
     Token,
-    /// Whoever it is for does not follow the account, or does not want it.
+    /// The recipient does not follow the account or does not want the message.
     Contact,
-    /// It will never take this message.
+    /// WeChat will never accept this message.
     Message,
-    /// The account has sent all that it may on this day of Shanghai.
+    /// The account has used up its daily quota (days of Shanghai).
     Quota,
-    /// The account may not send, or is none.
+    /// The account may not send, or does not exist.
     Account,
 }
 
-/// All codes that are known, by the documentation and by what developers report.
+/// The known codes, from the documentation and reports of developers.
 const CODES: [(i64, Verdict); 20] = [
     // The system is busy.
     (-1, Verdict::Later),
@@ -27,31 +27,31 @@ const CODES: [(i64, Verdict); 20] = [
     (40001, Verdict::Token),
     (40014, Verdict::Token),
     (42001, Verdict::Token),
-    // The open id is none, its user does not follow, is on the account's blacklist, has refused.
+    // The open id is invalid; its user does not follow; is blocked by the account; has refused.
     (40003, Verdict::Contact),
     (43004, Verdict::Contact),
     (43019, Verdict::Contact),
     (43101, Verdict::Contact),
-    // The template's id has a wrong length, is none, is banned.
+    // The template id has a wrong length; is unknown; is banned.
     (40036, Verdict::Message),
     (40037, Verdict::Message),
     (43116, Verdict::Message),
-    // A field is wrong, which the message names; what it says is blocked.
+    // A field named in the message is wrong; the content is blocked.
     (47003, Verdict::Message),
     (40249, Verdict::Message),
-    // Too many in a minute, too many at a time to one user.
+    // Too many per minute; too many concurrent messages to one user.
     (45011, Verdict::Throttled),
     (43108, Verdict::Throttled),
-    // Too many in a day.
+    // Too many per day.
     (45009, Verdict::Quota),
-    // The account lacks the right; the app id is none; the secret is wrong, is missing.
+    // The account lacks the permission; the app id is invalid; the secret is wrong; the secret is missing.
     (48001, Verdict::Account),
     (40013, Verdict::Account),
     (40125, Verdict::Account),
     (41004, Verdict::Account),
 ];
 
-/// What a code says; nothing where it says that all is well. One that nobody knows may pass.
+/// Classifies a code; `None` for success. An unknown code counts as temporary.
 pub fn verdict(code: i64) -> Option<Verdict> {
     let known = CODES.iter().find(|(of, _)| *of == code).map(|(_, verdict)| *verdict);
     (code != 0).then(|| known.unwrap_or(Verdict::Later))

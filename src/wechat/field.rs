@@ -1,14 +1,14 @@
-//! What the fields of a template hold, by the kind that their names begin with.
+//! Fits values into template fields. The field's kind is the prefix of its name.
 
 use crate::text::{characters, closed, cut, is_visible};
 
-/// What a kind of field holds.
+/// The limits of a kind of field.
 struct Holds {
     kind: &'static str,
     characters: usize,
-    /// What stands at the end of what was cut; nothing where the kind has no such sign.
+    /// Appended to a cut value; empty if the kind has no such sign.
     mark: &'static str,
-    /// What stands for nothing, which WeChat refuses.
+    /// Placeholder for an empty value, which WeChat rejects.
     nothing: &'static str,
 }
 
@@ -16,23 +16,23 @@ const fn holds(kind: &'static str, characters: usize, mark: &'static str, nothin
     Holds { kind, characters, mark, nothing }
 }
 
-/// The kinds whose texts may be cut.
+/// The kinds of field with values that may be cut.
 ///
-/// Not so numbers, amounts, times, telephones and plates: half of one is another one. They go as they are, and where they do not
-/// fit, WeChat says in which field.
+/// Numbers, amounts, times, phone numbers and number plates are not cut, because a part of one is another value. They
+/// are sent as they are; if one does not fit, WeChat's error names the field.
 const KINDS: [Holds; 7] = [
     holds("thing", 20, "…", "-"),
     holds("const", 20, "…", "-"),
     holds("name", 10, "…", "-"),
-    // Chinese characters alone.
+    // Only Chinese characters.
     holds("phrase", 5, "", "无"),
-    // Digits, letters and signs of ASCII.
+    // ASCII digits, letters and signs.
     holds("character_string", 32, "...", "-"),
     holds("letter", 32, "", "-"),
     holds("symbol", 5, "", "-"),
 ];
 
-/// A value as a field of this name takes it: on one line, not empty, and no longer than its kind holds.
+/// Fits a value into a field: one line, not empty, and not longer than its kind allows.
 pub fn fitted(name: &str, value: &str) -> String {
     let line = value.split(|of: char| of.is_whitespace() || of.is_control()).filter(|part| !part.is_empty());
     let line = line.collect::<Vec<_>>().join(" ");
@@ -43,9 +43,9 @@ pub fn fitted(name: &str, value: &str) -> String {
     }
     let line = closed(&line).into_owned();
     let Some(holds) = holds else { return line };
-    // A name may be twice as long in Latin letters.
+    // A name in Latin letters may be twice as long.
     let many = if kind == "name" && line.is_ascii() { 2 * holds.characters } else { holds.characters };
     let fitting = cut(&line, many, holds.mark, characters);
-    // Where the first character of people is longer than the kind holds, and there is no mark.
+    // Empty if the first grapheme is longer than the kind allows and there is no mark.
     if fitting.is_empty() { holds.nothing.to_owned() } else { fitting }
 }

@@ -1,7 +1,7 @@
-//! The API of WeChat, as far as official accounts send template messages by it.
+//! The WeChat API for template messages of official accounts.
 //!
-//! Whether a message is due, and how often it is tried again, its caller decides. Here it is made to fit (`field`) and posted, and what is
-//! answered is read as what can be done about it (`errcode`). What was let in with is in no error.
+//! The caller decides when to send and when to retry. This module fits a message to its template (`field`), posts it,
+//! and classifies the response (`errcode`). No error contains credentials.
 
 mod errcode;
 mod field;
@@ -21,67 +21,68 @@ use crate::text::{closed, first_bytes, one_line, without_secret};
 pub use errcode::Verdict;
 pub use field::fitted;
 
-/// The most characters of a token; the documentation asks for room for 512.
+/// Maximum characters of a token; the documentation asks for room for 512.
 const TOKEN_CHARACTERS: usize = 1024;
-/// How long before its end a token is used no more: from then on, WeChat hands out the next one.
+/// How long before its expiry a token is no longer used: from then on, WeChat issues the next one.
 const EARLY: Duration = Duration::from_mins(5);
-/// How long one is used at least, whatever is said of its end: where it is refused, another one is asked for.
+/// Minimum time a token is used, even if WeChat says it expires earlier. If it is rejected, a new one is requested.
 const LEAST: Duration = Duration::from_secs(10);
-/// The most bytes of what is told of an answer.
+/// Maximum bytes of an error message.
 const TOLD_BYTES: usize = 400;
 
-/// Sends messages.
+/// Sends WeChat messages.
 #[derive(Debug)]
 pub struct WeChat {
     egress: Egress,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     api: String,
 }
 
-/// What an account is let in with. It is shown nowhere.
+/// Credentials of an account; never shown.
 pub struct Account<'a> {
     pub app_id: &'a str,
     pub secret: &'a str,
 }
 
-/// How to ask for a token.
+/// How to request a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// For the one that counts now: whoever asks gets the same, until it ends.
+    /// The current token: all callers get the same one until it expires.
     Usual,
-    /// For another one, at once. That may be done 20 times a day, 30 s apart; otherwise WeChat answers with the one that counts.
+    /// A new token at once. WeChat allows this 20 times a day, at least 30 s apart; otherwise it returns the current
+    /// token.
     Another,
 }
 
-/// What WeChat lets in with for some time.
+/// An access token.
 pub struct Granted {
     pub token: String,
-    /// How long it is to be used, in milliseconds.
+    /// How long to use it, in milliseconds.
     pub lasts: Millis,
 }
 
-/// A message to somebody who follows the account.
+/// A message to a follower of the account.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Whom it is for: their open id.
+    /// The recipient's open id.
     pub to: String,
-    /// The template's id.
+    /// The template id.
     pub template: String,
-    /// What its fields say, by their names; as whoever writes it wants, for it is made to fit here.
+    /// Values by field name; `send` fits them to the kinds of the fields.
     pub fields: Vec<(String, String)>,
-    /// Where a click leads: an absolute URL.
+    /// The link of the message: an absolute URL.
     pub url: Option<String>,
 }
 
-/// Why something was not done.
+/// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub verdict: Verdict,
-    /// Of HTTP, where there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// For whoever owns the account, at most 500 bytes.
+    /// For the owner of the account, at most 500 bytes.
     pub told: String,
-    /// How long it wants to be left alone, where it has said so.
+    /// How long WeChat asks the server to wait, if it says so.
     pub retry_after: Option<Duration>,
 }
 
@@ -90,14 +91,14 @@ impl Failure {
         Self { verdict, status, told: told.into(), retry_after: None }
     }
 
-    /// Without something that WeChat may have repeated.
+    /// Removes a secret that WeChat's response may have repeated.
     fn without(mut self, secret: &str) -> Self {
         self.told = without_secret(&self.told, secret);
         self
     }
 }
 
-/// What every answer says of how it went; nothing where it went well and there is something else to say.
+/// The common part of all responses. `errcode` may be missing if the request succeeded.
 #[derive(Deserialize)]
 struct Said {
     errcode: Option<i64>,
@@ -108,9 +109,9 @@ struct Said {
 }
 
 impl WeChat {
-    /// By the settings.
+    /// Creates it from the settings.
     ///
-    /// Fails with `Config` where the API stands at an address that may not be reached.
+    /// Fails with `Config` if the API's address is not allowed.
     pub fn new(egress: Egress, config: &WeChatConfig) -> Result<Self> {
         let api = config.api.trim_end_matches('/').to_owned();
         let wrong = |error: Error| Error::Config(format!("TIDINGS_WECHAT_API {}", error.told()));
@@ -121,7 +122,7 @@ impl WeChat {
         Ok(Self { egress, api })
     }
 
-    /// Asks for a token: 15 s at the most.
+    /// Requests a token, in at most 15 s.
     pub async fn token(&self, account: &Account<'_>, ask: Ask) -> Result<Granted, Failure> {
         let body = json!({
             "grant_type": "client_credential",
@@ -133,7 +134,7 @@ impl WeChat {
         granted.map_err(|failure| failure.without(account.secret))
     }
 
-    /// Sends a message under this id, by which WeChat knows one that comes twice within ten minutes: 15 s at the most.
+    /// Sends a message, in at most 15 s. WeChat drops a second one with the same id within ten minutes.
     pub async fn send(&self, token: &str, id: &str, message: &Message) -> Result<(), Failure> {
         let data = message.fields.iter().map(|(name, value)| (name.clone(), json!({ "value": fitted(name, value) })));
         let mut body = json!({
@@ -171,8 +172,7 @@ fn read(answer: &Answer) -> Result<Said, Failure> {
         });
     }
     let said = serde_json::from_slice::<Said>(&answer.body);
-    let said =
-        said.map_err(|_| Failure::of(Verdict::Later, status, "WeChat answered with something else than JSON"))?;
+    let said = said.map_err(|_| Failure::of(Verdict::Later, status, "WeChat's answer is not JSON"))?;
     let code = said.errcode.unwrap_or_default();
     match errcode::verdict(code) {
         Some(verdict) => {
@@ -184,7 +184,7 @@ fn read(answer: &Answer) -> Result<Said, Failure> {
     }
 }
 
-/// Whoever stands between may answer with anything: only WeChat says that it has taken a message.
+/// Any proxy may send a response; only one with a code proves that WeChat accepted the message.
 fn taken(said: &Said) -> Result<(), Failure> {
     let is_said = said.errcode.is_some();
     is_said.then_some(()).ok_or_else(|| Failure::of(Verdict::Later, Some(200), "WeChat answered without a code"))

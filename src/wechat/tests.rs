@@ -1,4 +1,4 @@
-//! What WeChat is told, and what its answers come to.
+//! Tests of requests to WeChat and of how its responses are classified.
 
 use super::errcode::verdict;
 use super::{Answer, Verdict, WeChat, fitted, granted, read, taken};
@@ -83,7 +83,7 @@ fn a_value_fits_its_field() {
     }
 }
 
-/// An answer of HTTP that went well.
+/// A successful HTTP response.
 fn answer(text: &str) -> Answer {
     Answer { status: 200, body: text.as_bytes().to_vec(), retry_after: None, is_private: false }
 }
@@ -94,8 +94,8 @@ fn only_wechat_says_that_it_has_taken_a_message() {
         ("{\"errcode\":0,\"errmsg\":\"ok\",\"msgid\":123456789012345678901234567890}", None),
         ("{}", Some("WeChat answered without a code")),
         ("{\"message\":\"signed in\"}", Some("WeChat answered without a code")),
-        ("", Some("WeChat answered with something else than JSON")),
-        ("[0]", Some("WeChat answered with something else than JSON")),
+        ("", Some("WeChat's answer is not JSON")),
+        ("[0]", Some("WeChat's answer is not JSON")),
     ] {
         let told = read(&answer(text)).and_then(|said| taken(&said)).err();
         assert_eq!(told.as_ref().map(|of| of.told.as_str()), why, "{text}");

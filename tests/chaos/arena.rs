@@ -1,4 +1,4 @@
-//! What is hurt: a database of its own, the nodes over it, and a Redis between them.
+//! The system under test: a database server, the nodes that use it, and a Redis between them.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,28 @@ use tempfile::TempDir;
 
 use crate::support::{Kind, Process, Redis, Server};
 
-/// Room on the disk that scenarios fill.
+/// The size of the disk that scenarios fill.
 const DISK: &str = "size=192m";
 
-/// Servers for one scenario after the other, each over a database of its own.
+/// Runs scenarios one after the other, each with a new database.
 pub struct Arena {
     pub kind: Kind,
     pub nodes: Vec<Process>,
-    /// None of SQLite.
+    /// `None` for SQLite.
     pub server: Option<Server>,
-    /// None where no Redis is at hand, and none of SQLite.
+    /// `None` for SQLite, or if this machine has no Redis.
     pub redis: Option<Redis>,
     url: String,
     count: usize,
-    /// Files of SQLite and logs of nodes.
+    /// SQLite files and the logs of the nodes.
     folder: TempDir,
-    /// Last, so that nothing is on it any more when it goes.
+    /// The last field, so that everything on the disk is closed before it is unmounted.
     pub disk: Option<Disk>,
 }
 
 impl Arena {
-    /// With its data on a disk of its own, or in a folder. Nothing where the kind's programs are missing, which has been said.
+    /// Starts the servers with their data on `disk` or in a folder. Returns `None`, and prints so, if the database's
+    /// programs are missing.
     pub async fn open(kind: Kind, disk: Option<Disk>) -> Option<Self> {
         let server = match (kind, &disk) {
             (Kind::Sqlite, _) => None,
@@ -40,7 +41,7 @@ impl Arena {
         Some(Self { kind, nodes: Vec::new(), server, redis, url: String::new(), count: 0, folder, disk })
     }
 
-    /// Begins anew: an empty database, and nodes over it, one for each of these lists of settings.
+    /// Creates an empty database and starts one node per list of settings. Stops the nodes of the previous scenario.
     pub async fn begin(&mut self, nodes: &[Vec<(&str, String)>]) {
         self.nodes.clear();
         self.count += 1;
@@ -57,12 +58,12 @@ impl Arena {
         }
     }
 
-    /// Where the nodes listen.
+    /// The addresses of the nodes.
     pub fn addresses(&self) -> Vec<String> {
         self.nodes.iter().map(|node| node.address.clone()).collect()
     }
 
-    /// What its nodes have written of the scenario that runs.
+    /// The logs of all nodes in the current scenario.
     pub fn logs(&self) -> String {
         let logs = (0..self.nodes.len()).map(|node| std::fs::read_to_string(self.log(node)).unwrap_or_default());
         logs.collect()
@@ -81,7 +82,7 @@ impl Arena {
 pub struct Disk(TempDir);
 
 impl Disk {
-    /// Nothing where nobody may mount one.
+    /// Mounts a tmpfs. Returns `None` without the permission to mount.
     pub fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let mut mount = Command::new("mount");
@@ -97,14 +98,14 @@ impl Disk {
         self.path().join("ballast")
     }
 
-    /// Leaves room for nothing; called again it takes what has become free.
+    /// Fills the disk. A further call fills the space that has become free since.
     pub fn fill(&self) {
         let mut zeros = std::io::repeat(0);
         let ballast = OpenOptions::new().create(true).append(true).open(self.ballast());
         std::io::copy(&mut zeros, &mut ballast.expect("a folder has room for a name")).expect_err("a disk has an end");
     }
 
-    /// Leaves as much room as there was.
+    /// Frees the space that [`Self::fill`] took.
     pub fn free(&self) {
         std::fs::remove_file(self.ballast()).expect("it was filled");
     }

@@ -1,4 +1,4 @@
-//! Requests over HTTP, and what came of them.
+//! An HTTP client that records the outcome of its requests.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -13,25 +13,25 @@ use tokio::time::sleep;
 
 use crate::support::SECRET;
 
-/// How long a client waits for an answer: longer than a server may take.
+/// The client's response timeout: longer than the server may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long a client waits before it tries again.
+/// The delay between retries.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// How long a rough client may stay before anybody knows how long an answer takes.
+/// The longest time a rough client stays connected while no response times are known yet.
 const ROUGH_STAY: Duration = Duration::from_millis(12);
 
-/// Answers by which it is known how long one takes.
+/// The number of latest responses from which the usual response time is computed.
 const NEWEST: usize = 15;
 
-/// What is done: each kind must work again after the hurt.
+/// The kinds of action. Each must work again after the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Send,
     Read,
     Write,
-    /// Something comes over an open session.
+    /// An open session receives something.
     Hear,
 }
 
@@ -39,24 +39,24 @@ impl Deed {
     pub const ALL: [Self; 4] = [Self::Send, Self::Read, Self::Write, Self::Hear];
 }
 
-/// How the servers are doing, as clients see it.
+/// The health of the servers as clients see it.
 #[derive(Debug, Default)]
 pub struct Pulse {
     healed: OnceLock<Instant>,
     first: [OnceLock<Duration>; Deed::ALL.len()],
     failures: Mutex<BTreeMap<String, usize>>,
     taken: Mutex<Vec<(Deed, Duration)>>,
-    /// Requests of a hundred whose client goes away within milliseconds.
+    /// The percentage of requests that the client abandons within milliseconds.
     pub rough_percent: AtomicU32,
 }
 
 impl Pulse {
-    /// From now on everything ought to work.
+    /// Records that the fault is over: from now on everything should work.
     pub fn heal(&self) {
         self.healed.set(Instant::now()).expect("it heals once");
     }
 
-    /// Something that began at this instant has succeeded.
+    /// Records the success of an action that began at this instant.
     pub fn succeeded(&self, deed: Deed, begun: Instant) {
         if let Some(healed) = self.healed.get()
             && begun >= *healed
@@ -69,17 +69,17 @@ impl Pulse {
         *self.failures.lock().expect("nobody panics").entry(why).or_default() += 1;
     }
 
-    /// Why requests failed and sessions ended, and how often.
+    /// Counts failed requests and ended sessions by reason.
     pub fn failures(&self) -> BTreeMap<String, usize> {
         self.failures.lock().expect("nobody panics").clone()
     }
 
-    /// How long after the end of the hurt the first of each kind succeeded; nothing where none has.
+    /// The time from the end of the fault to the first success of each kind, or `None` without any.
     pub fn recovered(&self) -> [Option<Duration>; Deed::ALL.len()] {
         Deed::ALL.map(|deed| self.first[deed as usize].get().copied())
     }
 
-    /// How long the newest answers took, in the middle.
+    /// The median of the latest response times.
     fn usual(&self, of: Deed) -> Option<Duration> {
         let taken = self.taken.lock().expect("nobody panics");
         let newest = taken.iter().rev().filter(|(deed, _)| *deed == of).map(|(_, taken)| *taken);
@@ -88,7 +88,7 @@ impl Pulse {
         newest.get(newest.len() / 2).copied()
     }
 
-    /// How long answers took, refusals as well, the quickest first.
+    /// All response times, including those of refusals, in ascending order.
     pub fn taken(&self, of: Deed) -> Vec<Duration> {
         let taken = self.taken.lock().expect("nobody panics");
         let mut taken: Vec<_> = taken.iter().filter(|(deed, _)| *deed == of).map(|(_, taken)| *taken).collect();
@@ -97,24 +97,24 @@ impl Pulse {
     }
 }
 
-/// A number below another.
+/// Returns a random number less than `below`.
 pub fn roll(below: u64) -> u64 {
     getrandom::u64().expect("there is randomness") % below
 }
 
-/// One of several.
+/// Returns a random element.
 pub fn draw<T>(of: &[T]) -> &T {
     let place = roll(of.len() as u64);
     &of[usize::try_from(place).expect("it is a place")]
 }
 
-/// A token of the tenant `acme` that outlives every clock step.
+/// A token of the tenant `acme` that stays valid through every clock step.
 pub fn token(sub: &str, role: Role) -> String {
     let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 8_000_000_000, scope: None };
     sign(SECRET, &claims).expect("a token can be signed")
 }
 
-/// Somebody with a token, who goes to another node when one fails.
+/// A caller with a token that switches to another node when one fails.
 pub struct Client {
     pub token: String,
     http: reqwest::Client,
@@ -129,12 +129,12 @@ impl Client {
         Self { token, http: http.clone(), nodes: nodes.clone(), at, pulse: pulse.clone() }
     }
 
-    /// What all clients of a scenario have in common.
+    /// The HTTP client that all clients of a scenario share.
     pub fn http() -> reqwest::Client {
         reqwest::Client::builder().timeout(ANSWER_WITHIN).build().expect("it can be made")
     }
 
-    /// The data of a request, once; nothing where it failed in any way, so that nobody knows whether it was done.
+    /// Sends a request once and returns its data. After `None`, it is unknown whether the server executed the request.
     pub async fn ask(&self, deed: Deed, query: &str, variables: &Value) -> Option<Value> {
         let body = json!({ "query": query, "variables": variables });
         let begun = Instant::now();
@@ -158,7 +158,7 @@ impl Client {
         }
     }
 
-    /// The same again and again until it succeeds, or until `until`.
+    /// Like [`Self::ask`], but retries until success or until `until`.
     pub async fn insist(&self, deed: Deed, query: &str, variables: &Value, until: Instant) -> Option<Value> {
         while Instant::now() < until {
             if let Some(data) = self.ask(deed, query, variables).await {
@@ -182,7 +182,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, and goes away without a word before or soon after it is answered.
+    /// Sends a request and drops the connection shortly before or after the response.
     async fn give_up(&self, deed: Deed, body: &Value) -> std::io::Result<()> {
         let body = body.to_string();
         let head = format!(
@@ -201,7 +201,7 @@ impl Client {
     }
 }
 
-/// A refusal, without what differs from one to the next.
+/// Formats an error without the fields that differ between occurrences.
 pub fn told(error: &Value) -> String {
     let code = error["extensions"]["code"].as_str().unwrap_or("no code");
     format!("{code}: {}", error["message"].as_str().unwrap_or_default())

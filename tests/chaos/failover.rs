@@ -1,4 +1,4 @@
-//! A database that fails over to a server that copied it: with everything, or without the end of what was acknowledged.
+//! Failover of the database to a replica that has either everything or all but the latest acknowledged writes.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,13 +13,14 @@ use crate::report::database;
 use crate::support::{Kind, PATIENCE, Process, SECRET, Server, Socket};
 use crate::switch::Switch;
 
-/// So many users, and tenants, come and are lost: PostgreSQL gives out again from 32 on.
+/// The number of users, and of tenants, that are created and lost. PostgreSQL reuses their ids only if there are at
+/// least 32.
 const MANY: usize = 40;
 
-/// Users who stay, and follow their items over a socket.
+/// The number of users who are not lost and who follow their items over a socket.
 const KEPT: usize = 4;
 
-/// How long it is looked whether anybody is shown what is somebody else's.
+/// The duration of the check that no user sees another user's data.
 const LOOKED_FOR: Duration = Duration::from_secs(4);
 
 const SAVE_TYPE: &str = "mutation { saveMessageType(input: { code: \"note\", title: \"Note\" }) { code } }";
@@ -31,32 +32,32 @@ const SENT: &str = "{ sentNotifications(first: 200) { nodes { title } } }";
 const MARK: &str = "mutation($ids: [ID!]!) { markRead(select: { ids: $ids }) { changedCount } }";
 const ITEMS: &str = "subscription($after: String) { itemReceived(after: $after) { cursor node { title } } }";
 
-/// How the other server comes to be the one.
+/// How the replica takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failover {
-    /// The primary acknowledges nothing that its standby lacks, and is killed.
+    /// The primary waits for its standby before it acknowledges writes. Then it is killed.
     Synchronous,
-    /// The standby lacks what was acknowledged last when the primary is killed.
+    /// The primary is killed while the standby lacks the latest acknowledged writes.
     Asynchronous,
-    /// Nodes are led to a server that still copies the other, and back.
+    /// The nodes are switched to a server that is still a standby, and back.
     ByMistake,
-    /// The standby that the primary waits for is away.
+    /// The primary waits for a standby that is down.
     StandbyAway,
 }
 
-/// What was counted.
+/// The results of a failover.
 #[derive(Debug, Default)]
 pub struct Counts {
     acknowledged: usize,
     lost: usize,
     twice: usize,
-    /// Items that a session lacks after the failover, or shows although they are no more.
+    /// Items that a session lacks after the failover, or still shows although they no longer exist.
     holes: usize,
-    /// Items that somebody was shown, or could mark, that are somebody else's.
+    /// Items that a user can see or mark although they belong to another user.
     foreign: usize,
-    /// Sessions that were told that their cursor means nothing.
+    /// Sessions that got the error that their cursor is invalid.
     told: usize,
-    /// From the hurt to the first send that was acknowledged.
+    /// Seconds from the fault to the first acknowledged send.
     seconds: f64,
     words: Vec<String>,
 }
@@ -73,7 +74,7 @@ impl Failover {
         }
     }
 
-    /// MariaDB's copies are asynchronous.
+    /// MariaDB replicates asynchronously.
     pub fn is_for(self, kind: Kind) -> bool {
         match self {
             Self::Asynchronous | Self::ByMistake => kind != Kind::Sqlite,
@@ -81,7 +82,7 @@ impl Failover {
         }
     }
 
-    /// Nothing where the programs are missing, which has been said.
+    /// Returns `None`, and prints so, if the database's programs are missing.
     pub async fn play(self, kind: Kind) -> Option<Counts> {
         let stage = Stage::open(kind, self).await?;
         Some(match self {
@@ -117,7 +118,7 @@ impl Counts {
     }
 }
 
-/// Two servers, two nodes, and what leads from these to those.
+/// Two database servers, two nodes, and the switch between them.
 struct Stage {
     kind: Kind,
     primary: Server,
@@ -133,7 +134,7 @@ fn token(tenant: &str, sub: &str, role: Role) -> String {
     sign(SECRET, &claims).expect("a token can be signed")
 }
 
-/// Asks again and again until it is answered; whether it ever was is for the caller.
+/// Retries a request until it succeeds. Panics after [`PATIENCE`].
 async fn insist(node: &Process, token: &str, query: &str, variables: Value) -> Value {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -145,7 +146,7 @@ async fn insist(node: &Process, token: &str, query: &str, variables: Value) -> V
     panic!("{query} is never answered");
 }
 
-/// Sends a message until it is acknowledged.
+/// Sends a message and retries until the server acknowledges it.
 async fn send(node: &Process, tenant: &str, to: &str, title: &str) -> Value {
     let variables = json!({ "to": to, "title": title, "key": title });
     insist(node, &token(tenant, "shop", Role::Service), SEND, variables).await
@@ -156,7 +157,7 @@ fn titles(of: &Value) -> Vec<String> {
     nodes.iter().map(|node| node["title"].as_str().expect("it has a title").to_owned()).collect()
 }
 
-/// Somebody who shows their items, and follows them: at first what is listed, and then what comes after the cursor.
+/// A user who shows their items: first the list, then what the subscription delivers after the cursor.
 struct Follower {
     name: String,
     address: String,
@@ -167,7 +168,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Takes what comes until nothing has come for a while; comes back whenever the session ends.
+    /// Receives items until none has arrived for `quiet`. Reconnects when the session ends.
     async fn follow(&mut self, node: &Process, quiet: Duration) {
         let token = token("acme", &self.name, Role::User);
         let mut until = Instant::now() + quiet;
@@ -202,7 +203,7 @@ impl Follower {
             }
             self.socket = None;
             let text = message.to_string();
-            if text.contains("start from the cursor of a fresh overview") {
+            if text.contains("get a new one from `overview.cursor`") {
                 self.told += 1;
                 self.after = None;
             }
@@ -233,7 +234,7 @@ impl Stage {
         Some(Self { kind, primary, standby, switch, nodes, counts, _logs: logs })
     }
 
-    /// Waits until the standby has all that there is.
+    /// Waits until the standby has all rows of the primary.
     async fn standby_has_all(&self) {
         let [here, there] = [&self.primary, &self.standby].map(|server| server.url("tidings"));
         let until = Instant::now() + PATIENCE;
@@ -257,19 +258,19 @@ impl Stage {
         }
     }
 
-    /// Nothing that is acknowledged from now on reaches the standby.
+    /// Stops replication: the standby gets nothing that is acknowledged after this.
     async fn cut(&self) {
         match self.kind {
             Kind::Postgres => {
                 self.standby.run(&["ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"]).await;
-                // Its receiver ends when it hears of that.
+                // The standby's receiver stops once it has read the new setting.
                 sleep(Duration::from_secs(1)).await;
             }
             _ => self.standby.run(&["STOP SLAVE IO_THREAD"]).await,
         }
     }
 
-    /// The standby takes writes from now on.
+    /// Makes the standby accept writes.
     async fn promote(&self) {
         match self.kind {
             Kind::Postgres => self.standby.run(&["SELECT pg_promote(true, 30)"]).await,
@@ -302,7 +303,7 @@ impl Stage {
         if loses {
             self.cut().await;
         }
-        // What is lost, where the standby lacks it.
+        // If replication is cut, the failover loses the following.
         let (node, other) = (&self.nodes[0], &self.nodes[1]);
         for name in &kept {
             send(node, "acme", name, &format!("{name} lost")).await;
@@ -337,7 +338,8 @@ impl Stage {
             insist(other, &token(&tenant, "operator", Role::Admin), SAVE_TYPE, json!({})).await;
             send(other, &tenant, "ada", &format!("{tenant} new")).await;
         }
-        // More than were lost, so that a log that goes on where the copy ended has come as far as the cursors that are known.
+        // Send more than was lost. If the log continued where the replica ended, it would now have reached the cursors
+        // that clients hold.
         for number in 0..2 * MANY {
             for name in &kept {
                 send(other, "acme", name, &format!("{name} after {number}")).await;
@@ -352,7 +354,7 @@ impl Stage {
         self.judge(&kept, &lost_ids, &followers, loses).await
     }
 
-    /// Looks whether anybody is shown what is somebody else's, at the node that knew those who are lost.
+    /// Checks that no user sees another user's data on the node that knew the lost users.
     async fn look_for_foreign(&mut self) {
         let (node, other) = (&self.nodes[0], &self.nodes[1]);
         let until = Instant::now() + LOOKED_FOR;
@@ -380,7 +382,7 @@ impl Stage {
                 .words
                 .push(format!("whoever had {own:?} is not answered, nor are {} more", unanswered.len() - 1));
         }
-        // What a lost tenant's backend announces reaches nobody of another tenant.
+        // Announcements of a lost tenant's backend must not reach users of another tenant.
         for number in 0..MANY {
             let tenant = format!("lostco-{number}");
             insist(node, &token(&tenant, "operator", Role::Admin), SAVE_TYPE, json!({})).await;
@@ -450,7 +452,7 @@ impl Stage {
         answer.expect("it answers").text().await.expect("it is text")
     }
 
-    /// Waits until both nodes say this of themselves; whether they ever do.
+    /// Waits until both nodes report `words` as their readiness, or records a failure.
     async fn says(&mut self, words: &str) {
         let until = Instant::now() + PATIENCE / 2;
         for node in 0..2 {
@@ -464,7 +466,8 @@ impl Stage {
         }
     }
 
-    /// The standby takes no writes, and nodes say so from the first moment; led back, they go on, and nobody's cursor is lost.
+    /// A standby accepts no writes, and the nodes report that at once. Back on the primary, they continue, and all
+    /// cursors stay valid.
     async fn follow_a_standby(mut self) -> Counts {
         if self.kind == Kind::Mysql {
             self.standby.run(&["SET GLOBAL read_only = 1"]).await;
@@ -480,7 +483,7 @@ impl Stage {
         if is_content || !said.contains("read-only") {
             self.counts.wrong(format!("doctor says {said}"));
         }
-        // A node that is started there says the same.
+        // A node that starts with the standby reports the same.
         let started = Process::start(&url).await;
         let answer = reqwest::get(format!("http://{}/readyz", started.address)).await.expect("it answers");
         let said = answer.text().await.expect("it is text");
@@ -504,13 +507,14 @@ impl Stage {
         self.counts
     }
 
-    /// The primary waits for a standby that is away: nothing is acknowledged, and nodes say why.
+    /// While the primary waits for a standby that is down, the server acknowledges nothing, and the nodes report the
+    /// reason.
     async fn waits(mut self) -> Counts {
         send(&self.nodes[0], "acme", "kept-0", "kept-0 before").await;
         self.standby.kill();
         let variables = json!({ "to": "kept-0", "title": "kept-0 waits", "key": "waits" });
         let service = token("acme", "shop", Role::Service);
-        // The other in another tenant, or it would wait for the row of the first.
+        // The second request is for another tenant, since it would otherwise wait for the row lock of the first.
         let other = token("globex", "operator", Role::Admin);
         let sent = self.nodes[0].ask(&service, SEND, variables.clone());
         let saved = self.nodes[1].ask(&other, SAVE_TYPE, json!({}));

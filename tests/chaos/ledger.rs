@@ -1,73 +1,73 @@
-//! What was acknowledged, and to whom: that which must be so in the end.
+//! Records which requests were acknowledged, and thus what must be true in the end.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-/// The users of a scenario go by their number.
+/// The number of a user in a scenario.
 pub type Person = usize;
 
-/// Whom a notification is for.
+/// The audience of a notification.
 #[derive(Clone, Debug)]
 pub enum To {
     Everyone,
-    /// Who is in the group: those with an odd number, among those who do things.
+    /// The members of the group: the active users with an odd number.
     Crew,
     People(Vec<Person>),
-    /// Who hears of a topic when it is sent.
+    /// The users who are subscribed to the topic when it is sent.
     Topic(String),
-    /// It is due long after the scenario.
+    /// No audience: it is due long after the scenario.
     NobodyYet,
 }
 
-/// A notification that was acknowledged.
+/// An acknowledged notification.
 #[derive(Debug)]
 pub struct Sent {
-    /// What the server calls it.
+    /// Its id on the server.
     pub id: String,
     pub to: To,
-    /// Its key was first sent at this instant, and acknowledged by then.
+    /// When its idempotency key was first sent, and when the server had acknowledged it.
     pub begun: Instant,
     pub acknowledged: Instant,
 }
 
-/// How often somebody must have a notification.
+/// How often a user must have a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     Once,
-    /// They began or ended to hear of it while it was sent, or nobody knows whether they did.
+    /// Their subscription changed while it was sent, or its state is unknown.
     AtMostOnce,
     Never,
 }
 
-/// Somebody begins or ends to hear of a topic.
+/// A user subscribes to a topic or unsubscribes from it.
 #[derive(Debug)]
 struct Change {
     person: Person,
     hears: bool,
     begun: Instant,
-    /// None while it is under way, and where it failed: then it may happen at any time.
+    /// `None` while the request runs, or if it failed: then the change may take effect at any time.
     acknowledged: Option<Instant>,
 }
 
-/// What clients know for sure.
+/// What clients know for certain.
 #[derive(Debug, Default)]
 pub struct Ledger {
     book: Mutex<Book>,
 }
 
-/// The pages of a ledger.
+/// The data of a ledger.
 #[derive(Debug, Default)]
 pub struct Book {
     pub sent: Vec<Sent>,
-    /// Keys that were not acknowledged within a long time.
+    /// The number of notifications that were not acknowledged within the time limit.
     pub unsent: usize,
     changes: HashMap<String, Vec<Change>>,
-    /// Whose own topic is what at present.
+    /// The current topic of each user.
     topics: HashMap<Person, String>,
-    /// The title of each notification; none where nobody knows which of two.
+    /// The title of each notification; `None` while it is unknown which of two it has.
     pub titles: HashMap<String, Option<String>>,
-    /// Whether somebody has read an item; none where nobody knows for sure.
+    /// Whether a user has read an item; `None` while that is unknown.
     pub read: HashMap<Person, HashMap<String, Option<bool>>>,
 }
 
@@ -78,20 +78,20 @@ impl Ledger {
 }
 
 impl Book {
-    /// Notes a change that is about to be asked for; gives its place.
+    /// Records a change before it is requested, and returns its index.
     pub fn change_begins(&mut self, topic: &str, person: Person, hears: bool) -> usize {
         let changes = self.changes.entry(topic.to_owned()).or_default();
         changes.push(Change { person, hears, begun: Instant::now(), acknowledged: None });
         changes.len() - 1
     }
 
-    /// It was acknowledged.
+    /// Records that a change was acknowledged.
     pub fn change_is_done(&mut self, topic: &str, place: usize) {
         let changes = self.changes.get_mut(topic).expect("it has begun");
         changes[place].acknowledged = Some(Instant::now());
     }
 
-    /// From now on this is somebody's own topic.
+    /// Sets the current topic of a user.
     pub fn turn_to(&mut self, person: Person, topic: &str) {
         self.topics.insert(person, topic.to_owned());
     }
@@ -100,8 +100,8 @@ impl Book {
         self.topics.get(&person).cloned()
     }
 
-    /// Nobody knows any more whether somebody has read whatever there is; gives what is never known again even if the mark is
-    /// acknowledged.
+    /// Marks the read state of all of a user's items as unknown. Returns the items that stay unknown even if the mark
+    /// is acknowledged.
     pub fn forget_reads(&mut self, person: Person) -> HashMap<String, Option<bool>> {
         let read = self.read.entry(person).or_default();
         let never = read.iter().filter(|(_, read)| read.is_none()).map(|(id, read)| (id.clone(), *read)).collect();
@@ -109,8 +109,8 @@ impl Book {
         never
     }
 
-    /// Nobody knows whether somebody has read these until a mark is acknowledged; gives those of which it will be known then. Of
-    /// others a mark that was given up may still come.
+    /// Marks the read state of items as unknown until a mark is acknowledged. Returns the items with a known state
+    /// after that. For the others, an earlier mark that was given up may still take effect.
     pub fn doubt_reads(&mut self, person: Person, ids: &[&str]) -> Vec<String> {
         let read = self.read.entry(person).or_default();
         let known = ids.iter().filter(|id| read.get(**id) != Some(&None)).map(|id| (*id).to_owned()).collect();
@@ -118,7 +118,7 @@ impl Book {
         known
     }
 
-    /// How often somebody must have what was sent. `people` of them do things, and the others only listen.
+    /// How often a user must have a notification. The first `people` users are active; the others only listen.
     pub fn expects(&self, sent: &Sent, person: Person, people: usize) -> Expected {
         let is_for_them = match &sent.to {
             To::Everyone => true,

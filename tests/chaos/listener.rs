@@ -1,4 +1,4 @@
-//! Sessions that stay open: who is cut off comes back, with the cursor of the last item.
+//! Sessions that stay open. A client that is cut off reconnects with the cursor of its last item.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -17,51 +17,51 @@ const ITEMS: &str =
 const OVERVIEWS: &str = "subscription { overviewChanged { overview { unread { count } unseen { count } \
     types { type { code } unread { count } latest { notificationId title isRead } } } } }";
 
-/// What a client shows that lists first; it goes on from the newest of these.
+/// The list that a client shows first. It continues from the newest item in it.
 const NEWEST: &str =
     "{ viewer { inbox(first: 50) { edges { cursor node { notificationId } } pageInfo { hasNextPage } } } }";
 
-/// How long a client waits until a session is open.
+/// The time limit for opening a session.
 const OPEN_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long a session is listened to before it is looked whether there is something else to do.
+/// How long a client waits for a message before it checks its orders.
 const LISTEN: Duration = Duration::from_secs(5);
 
-/// How long a client waits before it comes back, at first and at most: twice as long each time that it fails, and a part of it
-/// that is another for each, as clients of this protocol do.
+/// The first and the longest delay before a client reconnects. The delay doubles with each failure and has random
+/// jitter, as in other clients of this protocol.
 const BREATH: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
-/// What sessions are told to do.
+/// The orders to all sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// All of them leave and come back when this changes.
+    /// When this changes, all sessions close and reconnect.
     pub rush: u64,
-    /// Those who only listen take nothing of what is there for them.
+    /// Whether sessions that only listen stop reading from their sockets.
     pub is_stuck: bool,
 }
 
-/// A session of a user, which goes on until this is dropped.
+/// A user's session, which continues until this value is dropped.
 pub struct Listener {
     pub person: Person,
     heard: Arc<Mutex<Heard>>,
     listening: JoinHandle<()>,
 }
 
-/// What has come over a session so far.
+/// Everything a session has received so far.
 #[derive(Debug, Default)]
 pub struct Heard {
-    /// The notifications, as they came.
+    /// The notification ids, in the order of arrival.
     pub items: Vec<String>,
-    /// Where to go on; none of a session of overviews.
+    /// The cursor to continue from; `None` for a session of overviews.
     after: Option<String>,
-    /// The newest overview.
+    /// The latest overview.
     pub shown: Option<Value>,
-    /// How often it was opened.
+    /// How many times the session was opened.
     opened: usize,
 }
 
 impl Listener {
-    /// Opens a session of items after a cursor, or of overviews.
+    /// Opens a session of items after a cursor, or of overviews if there is no cursor.
     pub fn open(line: Line, after: Option<String>) -> Self {
         line.heard().after = after;
         let (person, heard) = (line.person, line.heard.clone());
@@ -77,7 +77,7 @@ impl Listener {
         self.heard().after.is_none()
     }
 
-    /// Waits until it has been open once, and an overview has come.
+    /// Waits until the session has been opened and, if it is one of overviews, has received one.
     pub async fn opened(&self) {
         let until = Instant::now() + PATIENCE;
         while !self.heard().has_begun() {
@@ -107,11 +107,11 @@ fn text(value: &Value) -> String {
 pub struct Line {
     pub person: Person,
     pub token: String,
-    /// One of them after the other.
+    /// The nodes, which the client tries in turn.
     pub nodes: Arc<[String]>,
     pub pulse: Arc<Pulse>,
     pub orders: watch::Receiver<Orders>,
-    /// Whether it does nothing but listen.
+    /// Whether the user only listens.
     pub only_listens: bool,
     pub heard: Arc<Mutex<Heard>>,
 }
@@ -156,7 +156,7 @@ impl Line {
         Ok(socket)
     }
 
-    /// Looks at the list before it goes on: what is listed without something older that comes later would be a hole.
+    /// Reads the list before the session continues. An older item that arrives after listed ones would be a hole.
     async fn list(&self, socket: &mut Socket) -> Result<(), String> {
         socket.subscribe("list", NEWEST, json!({})).await;
         let answer = socket.try_hear().await.ok_or("cut off")?;
@@ -166,7 +166,7 @@ impl Line {
         let mut heard = self.heard();
         let known = edges.iter().position(|edge| heard.items.last() == Some(&text(&edge["node"]["notificationId"])));
         let is_all = inbox["pageInfo"]["hasNextPage"] == false && heard.items.is_empty();
-        // Where the list does not reach back to what is known, the cursor does.
+        // If the list does not reach back to the last known item, continue from the cursor.
         let newer = known.or(is_all.then_some(edges.len())).unwrap_or_default();
         for edge in edges[..newer].iter().rev() {
             heard.items.push(text(&edge["node"]["notificationId"]));
@@ -175,7 +175,7 @@ impl Line {
         Ok(())
     }
 
-    /// Takes what comes until the session ends, or is to end.
+    /// Receives messages until the session ends or an order ends it.
     async fn take(&mut self, mut socket: Socket) -> Result<(), String> {
         let rush = self.orders.borrow_and_update().rush;
         loop {
@@ -187,7 +187,7 @@ impl Line {
             }
             tokio::select! {
                 heard = timeout(LISTEN, socket.try_hear()) => match heard {
-                    // Nothing happens.
+                    // No message within the time limit.
                     Err(_) => {}
                     Ok(None) => return Err("session: cut off".into()),
                     Ok(Some(message)) => self.note(message)?,

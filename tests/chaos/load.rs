@@ -1,4 +1,4 @@
-//! A load that never stops: senders, who insist, and users, who read, mark and subscribe.
+//! A constant load: senders that retry until they succeed, and users who read, mark and subscribe.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use crate::ledger::{Ledger, Person, Sent, To};
 use crate::listener::{Line, Listener, Orders};
 use crate::support::PATIENCE;
 
-/// Requests that are made at the same time where many are.
+/// The maximum number of parallel requests where there are many.
 pub const ABREAST: usize = 16;
 
-/// All who hear of this are never asked to change it: the users with an even number.
+/// The topic of the users with an even number. Their subscriptions to it never change.
 const SHARED_TOPIC: &str = "plan";
 
 const SUBSCRIBE: &str = "mutation($target: TopicTargetInput!) { subscribeTopic(input: { target: $target, \
@@ -29,46 +29,46 @@ const SUBSCRIBE: &str = "mutation($target: TopicTargetInput!) { subscribeTopic(i
 const UNSUBSCRIBE: &str = "mutation($target: TopicTargetInput!) { unsubscribeTopic(input: { target: $target, \
     what: { everything: true } }) { removedCount } }";
 
-/// Announcements of a flood, and of one request of it, which may have 2 MiB.
+/// The number of announcements in a flood, and in one of its requests, which may have 2 MiB.
 const FLOOD: usize = 800;
 const FLOOD_AT_ONCE: usize = 100;
 
-/// How many there are, and what they do.
+/// The size and kind of the load.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub senders: usize,
-    /// Users who do things. Each has a session for items and one for overviews.
+    /// The number of active users. Each has one session of items and one of overviews.
     pub people: usize,
-    /// Users who only listen for items.
+    /// The number of users who only listen for items.
     pub listeners: usize,
-    /// The longest that anybody rests between two requests.
+    /// The longest pause between two requests of a caller.
     pub rest: Duration,
-    /// Bytes of what announcements say.
+    /// The size of announcement bodies in bytes.
     pub body: usize,
-    /// How long what is sent is good for.
+    /// How long notifications are valid.
     pub expiry: Option<Duration>,
-    /// Something is sent now and then that is due in so long.
+    /// If set, some notifications are scheduled this far in the future.
     pub far: Option<Duration>,
-    /// Nodes that requests go to.
+    /// The nodes for requests.
     pub ask_at: Arc<[String]>,
-    /// Nodes that sessions are opened at.
+    /// The nodes for sessions.
     pub listen_at: Arc<[String]>,
 }
 
-/// A load that goes on.
+/// A running load.
 pub struct Load {
     pub plan: Plan,
     pub pulse: Arc<Pulse>,
     pub ledger: Arc<Ledger>,
     pub listeners: Vec<Listener>,
-    /// What all sessions are told to do.
+    /// The orders to all sessions.
     pub orders: watch::Sender<Orders>,
     http: reqwest::Client,
     stop: watch::Sender<bool>,
     actors: JoinSet<()>,
 }
 
-/// What everybody who does things needs.
+/// The data of an active caller.
 struct Actor {
     plan: Plan,
     client: Client,
@@ -76,7 +76,7 @@ struct Actor {
     stop: watch::Receiver<bool>,
 }
 
-/// What is to be sent.
+/// A notification to send.
 struct Draft {
     title: String,
     input: Value,
@@ -84,7 +84,7 @@ struct Draft {
 }
 
 impl Load {
-    /// Makes the users, opens their sessions, and begins.
+    /// Creates the users, opens their sessions and starts the load.
     pub async fn start(plan: Plan) -> Self {
         let mut load = Self {
             plan,
@@ -107,17 +107,17 @@ impl Load {
         load
     }
 
-    /// A client of its own for whoever asks.
+    /// Creates a client for this caller.
     pub fn client(&self, sub: &str, role: Role) -> Client {
         Client::new(token(sub, role), &self.http, &self.plan.ask_at, &self.pulse)
     }
 
-    /// Everybody who has an inbox.
+    /// All users who have an inbox.
     pub fn everybody(&self) -> std::ops::Range<Person> {
         0..self.plan.people + self.plan.listeners
     }
 
-    /// Nobody begins anything more; returns when everything that was begun is done. Sessions stay open.
+    /// Starts no more requests and waits until the running ones are done. Sessions stay open.
     pub async fn stop(&mut self) {
         self.stop.send_replace(true);
         while let Some(ended) = self.actors.join_next().await {
@@ -126,8 +126,8 @@ impl Load {
         self.pulse.rough_percent.store(0, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// All users who do things say that they have read everything, and nobody knows whether that was done. `meanwhile` is what the
-    /// nodes suffer.
+    /// All active users mark everything as read. The ledger records the result as unknown. `meanwhile` disturbs the
+    /// nodes at the same time.
     pub async fn read_in_vain(&self, meanwhile: impl Future) {
         let asking = (0..self.plan.people).map(async |person| {
             self.ledger.book().forget_reads(person);
@@ -137,7 +137,7 @@ impl Load {
         join(join_all(asking), meanwhile).await;
     }
 
-    /// Those who only listen (one of `of`, from the one at `place`) ask to hear of a topic of their own in the same way.
+    /// Users who only listen (every `of`th from `place` on) subscribe to their own topics, also with an unknown result.
     pub async fn subscribe_in_vain(&self, (place, of): (usize, usize), meanwhile: impl Future) {
         let asking = self.listening().skip(place).step_by(of).map(async |person| {
             self.ledger.book().change_begins(&in_vain(person), person, true);
@@ -146,14 +146,14 @@ impl Load {
         join(join_all(asking), meanwhile).await;
     }
 
-    /// Sends something that nobody has read.
+    /// Sends an announcement to all users, which is unread in every inbox.
     pub async fn announce(&self) {
         let input = json!({ "type": "news", "audience": { "everyone": true }, "content": { "title": "to all" } });
         let draft = Draft { title: "to all".into(), input: json!({ "announcement": input }), to: To::Everyone };
         self.actor("shop", Role::Service).send(vec![draft]).await;
     }
 
-    /// Sends those who only listen more than the buffers between a server and them can hold.
+    /// Sends more to the users who only listen than the buffers between the server and them can hold.
     pub async fn flood(&self) {
         let people: Vec<Person> = self.listening().collect();
         let users: Vec<String> = people.iter().copied().map(name).collect();
@@ -168,7 +168,7 @@ impl Load {
         }
     }
 
-    /// Sends what those hear who asked for it in vain, and nobody else.
+    /// Sends a reminder to each topic of [`Self::subscribe_in_vain`].
     pub async fn remind(&self) {
         let drafts = self.listening().map(|person| {
             let topic = in_vain(person);
@@ -179,12 +179,12 @@ impl Load {
         self.actor("shop", Role::Service).send(drafts.collect()).await;
     }
 
-    /// Those who do nothing but listen.
+    /// The users who only listen.
     fn listening(&self) -> std::ops::Range<Person> {
         self.plan.people..self.plan.people + self.plan.listeners
     }
 
-    /// Over once each kind of deed has succeeded after the hurt, or a long time has passed.
+    /// Waits until each kind of action has succeeded after the fault, or until [`PATIENCE`] is over.
     pub async fn recovers(&self) {
         let until = Instant::now() + PATIENCE;
         while self.pulse.recovered().iter().any(Option::is_none) && Instant::now() < until {
@@ -227,7 +227,7 @@ impl Load {
         }
     }
 
-    /// Opens the sessions, and waits until all are.
+    /// Opens all sessions and waits until they are open.
     async fn listen(&mut self) {
         let opening = self.everybody().map(async |person| {
             let client = self.client(&name(person), Role::User);
@@ -256,7 +256,7 @@ impl Load {
     }
 }
 
-/// A topic that nobody is sure to hear of.
+/// A topic that its user may or may not be subscribed to.
 fn in_vain(person: Person) -> String {
     format!("vain-{person}")
 }
@@ -265,12 +265,12 @@ fn topic_of(topic: &str) -> Value {
     json!({ "target": { "type": "doc", "externalId": topic } })
 }
 
-/// The user with this number.
+/// The name of the user with this number.
 pub fn name(person: Person) -> String {
     format!("user-{person}")
 }
 
-/// Before anything is hurt, everything succeeds.
+/// Runs a request that must succeed, since no fault has happened yet.
 async fn must(client: &Client, query: &str, variables: Value) -> Value {
     let data = client.insist(Deed::Write, query, &variables, Instant::now() + PATIENCE).await;
     data.expect("it succeeds before anything is hurt")
@@ -286,7 +286,8 @@ impl Actor {
         sleep(Duration::from_millis(roll(most + 1))).await;
     }
 
-    /// One to three notifications at once, each under a key of its own, until they are acknowledged; and on.
+    /// Repeatedly sends one to three notifications in one request, each with its own idempotency key, until they are
+    /// acknowledged.
     async fn send_all(self, sender: usize) {
         let (mut count, mut own) = (0, Vec::<String>::new());
         while !self.is_over() {
@@ -301,7 +302,8 @@ impl Actor {
         }
     }
 
-    /// Sends until it is acknowledged, and notes that; gives the ids of what is published soon.
+    /// Sends until the server acknowledges, and records that. Returns the ids of the notifications that are published
+    /// soon.
     async fn send(&self, drafts: Vec<Draft>) -> Vec<String> {
         let inputs: Vec<&Value> = drafts.iter().map(|draft| &draft.input).collect();
         let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
@@ -314,7 +316,7 @@ impl Actor {
         Vec::new()
     }
 
-    /// Notes what was acknowledged; gives the ids of what is published soon.
+    /// Records acknowledged notifications. Returns the ids of those that are published soon.
     fn enter(&self, drafts: Vec<Draft>, sent: &Value, begun: Instant) -> Vec<String> {
         let (mut book, acknowledged) = (self.ledger.book(), Instant::now());
         let mut soon = Vec::new();
@@ -329,7 +331,7 @@ impl Actor {
         soon
     }
 
-    /// What to send, and to whom.
+    /// Writes a notification with a random type and audience.
     fn write(&self, title: String) -> Draft {
         let kind = *draw(&["news", "note", "feed"]);
         let content = json!({ "title": title, "body": "x".repeat(self.plan.body) });
@@ -341,7 +343,7 @@ impl Actor {
         input["expiresAt"] = self.plan.expiry.map_or(Value::Null, instant);
         let audience = roll(6);
         if audience < 4 && roll(12) == 0 {
-            // Not of reminders: nobody can know now who hears of them then.
+            // Reminders are not scheduled: their audience at that time would be unknown now.
             input["publishAt"] = instant(Duration::from_millis(roll(1500)));
         }
         let (key, to) = self.address(audience, &mut input);
@@ -378,10 +380,10 @@ impl Actor {
         }
     }
 
-    /// Gives one of the own notifications another title.
+    /// Changes the title of one of the caller's own notifications.
     async fn amend(&self, id: &str) {
         let title = format!("amended {}", roll(1_000_000));
-        // One that failed may still come, even after another: its title is never known again.
+        // An amendment that failed may still take effect, even after a later one. The title then stays unknown.
         let was_known = self.ledger.book().titles.insert(id.to_owned(), None).flatten().is_some();
         let query =
             "mutation($id: ID!, $title: String!) { updateSentNotification(id: $id, input: { title: $title }) { id } }";
@@ -391,7 +393,7 @@ impl Actor {
         }
     }
 
-    /// Reads, marks and subscribes, as users do.
+    /// Reads, marks and subscribes as users do.
     async fn live(self, person: Person) {
         let (mut generation, mut hears) = (0, false);
         while !self.is_over() {
@@ -407,7 +409,7 @@ impl Actor {
                     if self.listen_to(person, &topic, !hears).await {
                         hears = !hears;
                     } else {
-                        // Nobody knows what is so of this topic from now on.
+                        // The user's subscription is unknown now: use a new topic.
                         (generation, hears) = (generation + 1, false);
                     }
                 }
@@ -416,7 +418,7 @@ impl Actor {
         }
     }
 
-    /// Begins or ends to hear of a topic; whether that was acknowledged.
+    /// Subscribes to a topic or unsubscribes from it. Returns whether the server acknowledged that.
     async fn listen_to(&self, person: Person, topic: &str, hears: bool) -> bool {
         let place = {
             let mut book = self.ledger.book();
@@ -431,7 +433,7 @@ impl Actor {
         is_done
     }
 
-    /// Looks at the newest items, and marks some of them.
+    /// Lists the newest items and marks some of them.
     async fn look(&self, person: Person) {
         let query = "query($state: InboxState) { viewer { inbox(first: 20, filter: { state: $state }) { edges { \
             cursor node { id notificationId type { code } } } } } }";
@@ -452,7 +454,7 @@ impl Actor {
         }
         let some: Vec<&Value> = (0..2).map(|_| &draw(edges)["node"]).collect();
         let ids: Vec<&Value> = some.iter().map(|node| &node["id"]).collect();
-        // Looking marks those of the feed.
+        // Items of the type `feed` become read by being listed, so the ledger does not track them.
         let about = some.iter().filter(|node| how.starts_with("mark") && node["type"]["code"] != "feed");
         let about: Vec<&str> = about.filter_map(|node| node["notificationId"].as_str()).collect();
         let known = self.ledger.book().doubt_reads(person, &about);
@@ -468,7 +470,7 @@ impl Actor {
     }
 }
 
-/// What an overview shows, without what may differ from one to the next: the cursor.
+/// An overview without its cursor, which may differ between two equal overviews.
 pub const OVERVIEW: &str = "{ viewer { overview { unread { count } unseen { count } types { type { code } unread { count } \
     latest { notificationId title isRead } } } } }";
 

@@ -1,9 +1,9 @@
-//! Hurts a Tidings under load in every way that comes to mind, and counts what has become of what was acknowledged.
+//! Injects faults into a Tidings under load and checks that everything acknowledged is still there.
 //!
-//! `cargo test --test chaos` runs the short form, the databases beside each other; `cargo test --release --test chaos -- --long`
-//! the long one, one after the other. Further words choose: `-- hung postgres`. It starts the released binary over a
-//! PostgreSQL, MariaDB and Redis of its own; what is not on this machine is left out, which is a failure with
-//! `TIDINGS_TEST_ALL=1`. docs/operate/failures.md says what is promised in each case.
+//! `cargo test --test chaos` runs the short form, with all databases in parallel. `cargo test --release --test chaos --
+//! --long` runs the long form, one database after the other. Further words select scenarios: `-- hung postgres`. The
+//! suite starts the built binary with its own PostgreSQL, MariaDB and Redis. It skips those that are missing on this
+//! machine, or fails if `TIDINGS_TEST_ALL=1`. docs/operate/failures.md states the guarantees for each case.
 
 #![expect(clippy::print_stdout, reason = "it is a program that reports")]
 
@@ -34,12 +34,12 @@ use report::Report;
 use scenario::{Form, Scenario};
 use support::Kind;
 
-/// The longest that one scenario may take.
+/// The time limit of a scenario.
 const SCENARIO_WITHIN: Duration = Duration::from_mins(10);
 
 const KINDS: [Kind; 3] = [Kind::Sqlite, Kind::Postgres, Kind::Mysql];
 
-/// What was asked for.
+/// The command-line arguments.
 struct Choice {
     is_long: bool,
     words: Vec<String>,
@@ -48,7 +48,7 @@ struct Choice {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let is_long = words.iter().any(|word| word == "--long");
-    // Cargo hands over what is meant for other tests, too.
+    // Cargo also passes arguments that are meant for other tests.
     if words.iter().any(|word| word == "--list") {
         return ExitCode::SUCCESS;
     }
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     if all_is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// All scenarios that were asked for on a kind of database; nothing in the place of one that broke off.
+/// Runs the selected scenarios on one kind of database. A scenario that did not finish has `None` as its report.
 fn play_all(kind: Kind, choice: &Choice) -> Vec<Option<Report>> {
     let runtime = Runtime::new().expect("there is room for threads");
     runtime.block_on(async {
@@ -116,7 +116,7 @@ fn play_all(kind: Kind, choice: &Choice) -> Vec<Option<Report>> {
     })
 }
 
-/// All failovers that were asked for on a kind of database; whether they are as they should be.
+/// Runs the selected failovers on one kind of database. Returns whether all are clean.
 fn fail_over(kind: Kind, choice: &Choice) -> bool {
     let runtime = Runtime::new().expect("there is room for threads");
     let mut is_well = true;
@@ -142,7 +142,7 @@ impl Choice {
         if self.is_long { &Form::LONG } else { &Form::SHORT }
     }
 
-    /// Whether all words are about the scenario or the database.
+    /// Whether every word matches the scenario or the database.
     fn has(&self, scenario: Scenario, kind: Kind) -> bool {
         scenario.is_for(kind) && self.is_about(scenario.name(), kind)
     }

@@ -1,4 +1,4 @@
-//! What is printed of it.
+//! The printed report.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use crate::load::Load;
 use crate::support::Kind;
 use crate::verdict::Verdict;
 
-/// How a scenario ended on a database.
+/// The result of a scenario on one kind of database.
 #[derive(Debug)]
 pub struct Report {
     scenario: &'static str,
     kind: Kind,
     verdict: Verdict,
     recovered: [Option<Duration>; Deed::ALL.len()],
-    /// The slowest answer, a refusal or not.
+    /// The longest response time, including refusals.
     slowest: Duration,
-    /// Of a hundred reads, 99 took at most so long.
+    /// The 99th percentile of the response times of reads.
     reads: Duration,
     failures: BTreeMap<String, usize>,
-    /// What the nodes warned of.
+    /// The logs of the nodes.
     log: String,
 }
 
@@ -48,18 +48,18 @@ impl Report {
         }
     }
 
-    /// Whether nothing was lost, refusals said why, and everything worked again.
+    /// Whether nothing was lost, no error was internal, and everything worked again.
     pub fn is_clean(&self) -> bool {
         self.verdict.is_clean() && self.internal() == 0 && self.recovered.iter().all(Option::is_some)
     }
 
-    /// Answers that blame the server rather than its circumstances.
+    /// The number of internal errors, which blame the server rather than its environment.
     fn internal(&self) -> usize {
         let internal = self.failures.iter().filter(|(why, _)| why.contains("INTERNAL"));
         internal.map(|(_, count)| count).sum()
     }
 
-    /// The head of a table in Markdown.
+    /// The head of a Markdown table.
     pub fn head() -> String {
         let columns = "| scenario | database | acknowledged | refused | internal | lost | twice | stray | holes | late | miscounted | \
             send, read, write, hear again after s | slowest s | reads p99 s |";
@@ -67,7 +67,7 @@ impl Report {
         format!("{columns}\n{line}")
     }
 
-    /// One line of it.
+    /// One row of the table.
     pub fn row(&self) -> String {
         let Verdict { acknowledged, lost, twice, stray, holes, late, miscounted, unsent, .. } = self.verdict;
         let refused: usize = self.failures.values().sum();
@@ -87,18 +87,18 @@ impl Report {
         )
     }
 
-    /// Why requests failed and sessions ended.
+    /// The reasons of failed requests and ended sessions.
     pub fn refusals(&self) -> String {
         let lines: Vec<String> = self.failures.iter().map(|(why, count)| format!("{count:6} {why}")).collect();
         format!("{} on {}:\n{}", self.scenario, database(self.kind), lines.join("\n"))
     }
 
-    /// What is wrong, the first of it.
+    /// The first 20 problems.
     pub fn words(&self) -> String {
         self.verdict.words[..self.verdict.words.len().min(20)].join("\n")
     }
 
-    /// What the nodes warned of, the last of it.
+    /// The last 20 warnings and errors in the logs of the nodes.
     pub fn warnings(&self) -> String {
         let lines: Vec<&str> =
             self.log.lines().filter(|line| line.contains("WARN") || line.contains("ERROR")).collect();
@@ -106,7 +106,7 @@ impl Report {
     }
 }
 
-/// What a kind of database is called here.
+/// The display name of a kind of database.
 pub fn database(kind: Kind) -> &'static str {
     match kind {
         Kind::Sqlite => "SQLite",

@@ -1,4 +1,4 @@
-//! How a server is hurt.
+//! The faults that the suite injects.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::report::Report;
 use crate::support::{Kind, Process};
 use crate::verdict::verdict;
 
-/// What moves a node's clock.
+/// The setting that shifts a node's clock.
 const CLOCK: &str = "TIDINGS_CLOCK_OFFSET_MILLIS";
 
-/// How long nodes believe the board without looking.
+/// How long nodes trust their copy of the invalidation epoch without asking Redis.
 const TRUST: Duration = Duration::from_millis(500);
 
 const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// So many at once that each takes about as long as it would alone.
+/// A number of parallel requests at which each takes about as long as a single one.
 const FEW: usize = 4;
 
-/// One way of being hurt.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     Calm,
@@ -45,19 +45,19 @@ pub enum Scenario {
     Storm,
 }
 
-/// How much of everything.
+/// The size of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub senders: usize,
     pub people: usize,
     pub rest: Duration,
-    /// How long the load goes on before and after the hurt.
+    /// How long the load runs before and after the fault.
     pub around: Duration,
-    /// How long the hurt lasts where it has a length.
+    /// How long a lasting fault lasts.
     pub hurt: Duration,
-    /// How often it hurts where that is a moment.
+    /// How many times a momentary fault happens.
     pub rounds: u32,
-    /// Users whose subscription nobody is told of.
+    /// Users who subscribe without seeing the response.
     pub untold: usize,
     pub stuck: usize,
     pub sockets: usize,
@@ -126,7 +126,7 @@ impl Scenario {
         }
     }
 
-    /// SQLite has no server that could be hurt, and one node.
+    /// SQLite has no server to disturb, and only one node.
     pub fn is_for(self, kind: Kind) -> bool {
         let needs_more = [Self::KilledUntold, Self::DatabaseRestarted, Self::DatabaseHung, Self::DatabaseKilled];
         kind != Kind::Sqlite || !(self.is_about_redis() || needs_more.contains(&self))
@@ -136,7 +136,7 @@ impl Scenario {
         [Self::RedisAway, Self::BoardHurt].contains(&self)
     }
 
-    /// Lets a load run, hurts what it runs on, and looks what has become of it.
+    /// Starts the load, injects the fault and checks the result.
     pub async fn play(self, arena: &mut Arena, form: &Form) -> Report {
         arena.begin(&self.nodes(arena)).await;
         let mut load = Load::start(self.plan(arena, form)).await;
@@ -171,7 +171,8 @@ impl Scenario {
     fn plan(self, arena: &Arena, form: &Form) -> Plan {
         let nodes = arena.addresses();
         let all: Arc<[String]> = nodes.clone().into();
-        // What one node did and did not tell, sessions of the other must come to know.
+        // Requests and sessions use different nodes: sessions must learn of changes that the killed node committed but
+        // did not publish.
         let apart = self == Self::KilledUntold;
         let at = |place: usize| if apart { [nodes[place].clone()].into() } else { all.clone() };
         Plan {
@@ -229,19 +230,19 @@ impl Scenario {
             }
             Self::BoardHurt => {
                 for round in 0..2 * form.rounds as usize {
-                    // Long enough for an epoch that was raised to be believed.
+                    // Wait until the nodes trust an epoch that was raised.
                     sleep(8 * TRUST + Duration::from_millis(roll(1000))).await;
                     hurt_board(arena, round).await;
                 }
             }
             Self::Clocks => {
-                // A single node has no other clock to go by than its own.
+                // A single node has no second clock to compare with, so it is only 90 seconds ahead.
                 let ahead = [90 * SECOND, 40 * DAY];
                 for (node, ahead) in arena.nodes.iter_mut().zip(ahead) {
                     node.settings.push((CLOCK.into(), ahead.as_millis().to_string()));
                     node.kill_and_start().await;
                 }
-                // Longer than it takes until a node does what it does from time to time.
+                // Wait until the periodic tasks of the nodes have run.
                 sleep(form.hurt.max(12 * SECOND)).await;
                 for node in &mut arena.nodes {
                     node.settings.retain(|(name, _)| name != CLOCK);
@@ -267,7 +268,7 @@ impl Scenario {
         }
     }
 
-    /// What is hurt when everything else is over, so that nothing that comes later makes up for it.
+    /// Faults after the rest of the load has stopped, so that no later request can repair their effect.
     async fn end(self, arena: &mut Arena, load: &Load, form: &Form) {
         let rounds = 2 * form.rounds as usize;
         match self {
@@ -309,7 +310,7 @@ impl Scenario {
     }
 }
 
-/// Ends a node that may have committed what it has not taken down yet, or hurts Redis.
+/// Disturbs Redis, or kills a node that may have committed a change without invalidating it in Redis.
 async fn hurt_board(arena: &mut Arena, round: usize) {
     let Some(redis) = &mut arena.redis else { return };
     match roll(5) {
@@ -331,13 +332,14 @@ async fn hurt_board(arena: &mut Arena, round: usize) {
     }
 }
 
-/// While it does what it was just asked for.
+/// Kills a node while it processes the requests that were just sent.
 async fn kill_soon(node: &mut Process) {
     sleep(Duration::from_millis(5 + roll(100))).await;
     node.kill_and_start().await;
 }
 
-/// Until something could not be written, and for a while after that. A database that ended over it is started again.
+/// Fills the disk until a request fails, and keeps it full for a while. Starts the database again if it exited because
+/// of that.
 async fn fill_disk(arena: &mut Arena, load: &Load, form: &Form) {
     let disk = arena.disk.as_ref().expect("the scenario has a disk");
     let failures = || load.pulse.failures().values().sum::<usize>();

@@ -1,4 +1,4 @@
-//! What this suite shares with the tests of `tests/it`: other programs, and clients of sockets.
+//! Code that this suite shares with `tests/it`: child processes and socket clients.
 
 #[path = "../it/support/database.rs"]
 mod database;
@@ -14,5 +14,5 @@ pub use process::{Process, Redis};
 pub use server::Server;
 pub use socket::{PATIENCE, Socket};
 
-/// What all tokens are signed with.
+/// Signs all tokens.
 pub const SECRET: &str = "the secret of the tests, 32 bytes";

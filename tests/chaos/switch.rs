@@ -1,4 +1,4 @@
-//! What stands between nodes and databases: one address, which leads to another server when it is told to.
+//! A TCP proxy between nodes and databases: one address with a target that can change.
 
 use std::net::TcpListener as Listener;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Goes on until it is dropped.
+/// A proxy that runs until it is dropped.
 pub struct Switch {
     pub address: String,
     target: Arc<watch::Sender<String>>,
@@ -16,7 +16,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Leads to this address.
+    /// Starts a proxy to this address.
     pub fn to(target: &str) -> Self {
         let listener = Listener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address").to_string();
@@ -27,7 +27,7 @@ impl Switch {
         Self { address, target, serving }
     }
 
-    /// From now on leads to this one, and cuts off whoever was led elsewhere.
+    /// Changes the target and closes the connections to the previous one.
     pub fn turn(&self, target: &str) {
         self.target.send_replace(target.to_owned());
     }

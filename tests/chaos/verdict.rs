@@ -1,4 +1,4 @@
-//! What is so in the end, against the ledger.
+//! Compares the final state with the ledger.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -15,50 +15,50 @@ use crate::ledger::{Expected, Person};
 use crate::load::{ABREAST, Load, OVERVIEW, name};
 use crate::support::PATIENCE;
 
-/// How long sessions have to show what is so.
+/// The time limit for sessions to catch up.
 const SHOWN_WITHIN: Duration = Duration::from_mins(2);
 
-/// How long the schedule has to come to its end.
+/// The time limit for scheduled notifications to be published.
 const DUE_WITHIN: Duration = Duration::from_secs(30);
 
-/// How often it is looked again.
+/// The interval between two comparisons.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What was found, each as a number that should be 0, but for the first.
+/// The problems found. All counts but `acknowledged` should be 0.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     pub acknowledged: usize,
-    /// What was acknowledged and is not so: notifications that an inbox lacks, marks and texts.
+    /// Acknowledged changes that are missing: notifications in inboxes, marks and texts.
     pub lost: usize,
     /// Notifications that an inbox has more than once.
     pub twice: usize,
-    /// Notifications in inboxes of users whom they are not for.
+    /// Notifications in the inboxes of users they are not for.
     pub stray: usize,
     /// Items that a session lacks, has more than once, or has out of order.
     pub holes: usize,
-    /// Sessions that show another overview than a query.
+    /// Sessions that show a different overview than a query.
     pub late: usize,
-    /// Overviews whose unread count is not the length of the list, or which the board let stand.
+    /// Overviews that disagree with the length of the unread list, or that were cached but outdated.
     pub miscounted: usize,
     /// Notifications that were not accepted within minutes.
     pub unsent: usize,
-    /// What is wrong, in words.
+    /// Descriptions of the problems.
     pub words: Vec<String>,
 }
 
 impl Verdict {
-    /// Whether all is as it should be.
+    /// Whether there is no problem.
     pub fn is_clean(&self) -> bool {
         self.lost + self.twice + self.stray + self.unsent == 0 && self.is_settled()
     }
 
-    /// Whether sessions and counts show what is so, which they may do a while later.
+    /// Whether sessions and counts are up to date. They may take a while.
     fn is_settled(&self) -> bool {
         self.holes + self.late + self.miscounted == 0
     }
 }
 
-/// Somebody's inbox, as queries show it.
+/// A user's inbox, as queries show it.
 struct Truth {
     person: Person,
     /// The inbox proper and the archive, each newest first.
@@ -73,7 +73,7 @@ struct Listed {
     is_read: bool,
 }
 
-/// Compares, once the load has stopped: inboxes at once, and sessions as soon as they show what is so, or after two minutes.
+/// Compares after the load has stopped. Inboxes must match at once; sessions must match within two minutes.
 pub async fn verdict(load: &Load) -> Verdict {
     wait_for_schedule(load).await;
     let until = Instant::now() + SHOWN_WITHIN;
@@ -90,7 +90,7 @@ pub async fn verdict(load: &Load) -> Verdict {
     }
 }
 
-/// Everything that is due is published.
+/// Waits until everything that is due has been published.
 async fn wait_for_schedule(load: &Load) {
     let service = load.client("shop", Role::Service);
     let until = Instant::now() + DUE_WITHIN;
@@ -211,7 +211,7 @@ fn of_sessions(load: &Load, truths: &[Truth], mut found: Verdict) -> Verdict {
     found
 }
 
-/// How much of an inbox a session lacks, has again or has out of order.
+/// Counts the items of an inbox that a session lacks, has again or has out of order.
 fn holes(heard: &[String], sides: &[Vec<Listed>; 2]) -> usize {
     let distinct: HashSet<&str> = heard.iter().map(String::as_str).collect();
     let mut holes = heard.len() - distinct.len();

@@ -1,6 +1,7 @@
-// What hostile tenants, users and strangers can make a server spend, by its own figures in /proc, and how long somebody honest waits
-// beside them. It fails where an attack is not refused as it should be, is remembered in memory, or costs far too much; times are
-// only told, for they are the machine's. `TIDINGS_BIN` names the binary: one with optimisations is what figures are worth.
+// How much CPU and memory hostile tenants, users and strangers can cost the server, read from /proc, and how long an
+// honest user waits meanwhile. Fails if an attack is not refused as expected, leaves memory in use, or costs far too
+// much CPU. Waiting times depend on the machine and are only reported. `TIDINGS_BIN` names the binary: use an optimised
+// build.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,13 +13,13 @@ import { WebSocket } from 'ws';
 
 import { Server, token } from './server.mjs';
 
-/** The most milliseconds of the server's CPU that one attack may take: a hundred, and ten times that without optimisations. */
+/** The limit of CPU milliseconds per attack: 100 for an optimised build, times ten to allow for builds that are not. */
 const CPU_MS = 1_000;
 
-/** The most that the server may hold more after an attack than after the first of its kind, in MB: what its allocator keeps at hand. */
+/** The limit of memory growth after the first attack of a kind, in MB: what the allocator keeps in reserve. */
 const HELD_MB = 32;
 
-/** Clock ticks of /proc in a second; Linux has had no other number for decades. */
+/** Clock ticks per second in /proc; 100 on every Linux for decades. */
 const TICKS = 100;
 
 const server = await Server.start({ TIDINGS_USER_MESSAGES: '*', TIDINGS_RATE: '0' });
@@ -40,7 +41,7 @@ function held() {
 
 const median = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
 
-/** Somebody honest, until told to stop; gives how long each of their requests took. */
+/** An honest user who sends requests until stopped; returns the duration of each request. */
 function somebody() {
   let stops = false;
   const times = (async () => {
@@ -60,10 +61,10 @@ function somebody() {
 
 const rows = [];
 
-/** Does an attack so many times after a first one, and notes what one of them costs. */
+/** Runs an attack once to warm up, then `times` times, and records the cost of one. */
 async function attack(name, times, once) {
   await once(0);
-  // What the honest cost by themselves is not the attack's.
+  // Subtract what the honest user costs without an attack.
   const [began, alone] = [used(), await somebody()()];
   const own = (used() - began) / alone.length;
   const before = held();
@@ -77,14 +78,14 @@ async function attack(name, times, once) {
   assert.ok(more <= HELD_MB, `${name} leaves ${more} MB`);
 }
 
-/** The code that a request is refused with. */
+/** Checks that the request is refused with this code. */
 async function refused(bearer, query, variables, code) {
   const { errors } = await server.answer(bearer, query, variables);
   assert.equal(errors?.[0].extensions.code, code, JSON.stringify(errors ?? 'it is answered').slice(0, 300));
   return errors[0];
 }
 
-/** Connections that say this, and read nothing. */
+/** Opens connections that send this text and read nothing. */
 async function lines(many, text) {
   const sockets = Array.from({ length: many }, () => connect(server.port, '127.0.0.1'));
   for (const socket of sockets) socket.on('error', () => {}).pause().write(text);
@@ -126,7 +127,7 @@ try {
   await server.ask(service, SEND, { i: Array(100).fill(hostile) });
   await attack('100 titles by the worst template', 5, () => server.ask(mallory, '{ viewer { inbox(first: 100) { nodes { title } } } }'));
 
-  // 2. Answers.
+  // 2. Large responses.
   await fill('mallory', 100, { title: 'x', body: 'y'.repeat(16_000) });
   const aliases = Array.from({ length: 98 }, (_, place) => `a${place}:body`).join(' ');
   const large = `{ viewer { inbox(first: 100) { nodes { ${aliases} } } } }`;
@@ -163,7 +164,7 @@ try {
   const wide = `{ __schema { types { fields { ${Array.from({ length: 90 }, (_, place) => `a${place}: type { fields { name description } }`).join(' ')} } } } }`;
   await attack('wide introspection', 10, () => refused(mallory, wide, {}, 'GRAPHQL_VALIDATION_FAILED'));
 
-  // 6. Floods, and frames in pieces.
+  // 6. Floods, and fragmented frames.
   const slow = await Server.start({ TIDINGS_RATE: '60' });
   try {
     const began = Number(readFileSync(`/proc/${slow.child.pid}/stat`, 'utf8').split(/\) /)[1].split(' ')[11]);
@@ -187,13 +188,13 @@ try {
     assert.notEqual(socket.readyState, WebSocket.OPEN, 'it is closed');
   });
 
-  // 7. Keys of others.
+  // 7. Idempotency keys of other senders.
   const keyed = 'mutation($i: SendMessageInput!) { sendMessage(input: $i) { replayed } }';
   const input = { type: 'news', receiver: 'ada', content: { title: 'x' }, idempotencyKey: 'order-1' };
   await server.ask(mallory, keyed, { i: input });
   assert.equal((await server.ask(service, keyed, { i: input })).sendMessage.replayed, false);
 
-  // 8. What a user makes.
+  // 8. Rows that a user can create.
   const subscribe = 'mutation($i: SubscribeTopicInput!) { subscribeTopic(input: $i) { createdCount } }';
   const topic = (id) => ({ i: { target: { type: 'doc', externalId: `${id}` }, what: { actions: Array.from({ length: 100 }, (_, place) => `action-${place}`) } } });
   await attack('a hundred subscriptions at once', 199, (time) => server.ask(mallory, subscribe, topic(time)));

@@ -1,5 +1,5 @@
-// Backends with our own clients (clients/python, clients/rust) against the binary: each is a program that is called once for
-// every step below, over a line that counts its requests, loses answers and ends the server meanwhile.
+// Backends with our own clients (clients/python, clients/rust) against the binary. Each is a program that runs once per
+// step below, through a proxy that counts requests, drops responses and kills the server meanwhile.
 
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
@@ -9,22 +9,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { SECRET, Server, token } from './server.mjs';
 
-/** How many notifications are sent while answers are lost: three requests. */
+/** The number of notifications sent while responses are lost: three requests. */
 const MANY = 2500;
 
-/** Calls of a service in a minute, so that the bucket of one that has asked for all of them gains one in two seconds. */
+/** Requests per minute of a service; an empty token bucket then gains one token in two seconds. */
 const RATE = 30;
 
-/** How long a program may take, in milliseconds. */
+/** The time limit of a program, in milliseconds. */
 const PATIENCE = 120_000;
 
-/** Between a program and the server. */
+/** The proxy between a program and the server. */
 class Line {
-  /** What is to happen to the next requests; nothing where there is none. */
+  /** The faults of the next requests; `undefined` for none. */
   mishaps = [];
-  /** Every request that came, when it did, in milliseconds, and how it was answered, where it was. */
+  /** Every request with its time in milliseconds, and its response if there was one. */
   requests = [];
-  /** Whether the server is not there. */
+  /** Whether the server is down. */
   isDown = false;
 
   static async open(server) {
@@ -48,7 +48,7 @@ class Line {
       const answered = this.forward(request, Buffer.concat(parts));
       answered.catch(() => undefined);
       if (mishap === 'ended') {
-        // In the middle of it, more or less: whether it was carried out is for the client to find out.
+        // Kills the server about halfway. The client must find out whether the request was applied.
         await sleep(40);
         await this.restart(request);
       } else if (mishap === 'lost') {
@@ -60,11 +60,11 @@ class Line {
         response.writeHead(status, headers).end(body);
       }
     } catch {
-      request.socket.destroy(); // nobody answers there
+      request.socket.destroy(); // no server there
     }
   }
 
-  /** Ends the server, and cuts the line; some time later it is there again. */
+  /** Kills the server, cuts the connection, and restarts the server after a while. */
   async restart(request) {
     this.isDown = true;
     await this.server.end('SIGKILL');
@@ -90,7 +90,7 @@ class Line {
     });
   }
 
-  /** What has come since this was last asked. */
+  /** The requests since the last call. */
   since() {
     return this.requests.splice(0);
   }
@@ -101,7 +101,7 @@ class Line {
   }
 }
 
-/** What a program says in a step, as JSON. */
+/** Runs one step of a program and returns the JSON that it prints. */
 async function step(program, line, name) {
   const { command, args = [], ...options } = program;
   const env = { ...process.env, ...options.env, TIDINGS_URL: line.url, TIDINGS_SECRET: SECRET };
@@ -113,7 +113,7 @@ async function step(program, line, name) {
   return JSON.parse(said);
 }
 
-/** How often each title was sent, and how many unread items the user `crowd` has. */
+/** How often each title was sent, and the number of unread items of the user `crowd`. */
 async function sent(server, who) {
   const list = `query($after: String) { sentNotifications(first: 200, after: $after, filter: { types: ["many"] }) {
     nodes { title } pageInfo { hasNextPage endCursor } } }`;
@@ -133,13 +133,13 @@ const STEPS = {
     assert.ok(line.since().length > 35);
   },
 
-  /** 2,500 while an answer is lost and the server is ended in the middle of two others: each is sent once. */
+  /** Sends 2,500 while one response is lost and the server is killed during two other requests: each arrives once. */
   async many({ server, line, run }) {
     line.mishaps.push('busy', 'ended', undefined, 'lost', undefined, 'ended');
     const { outcomes, replayed } = await run('many');
     const requests = line.since();
     assert.equal(outcomes, MANY);
-    // The thousand whose answer was lost were sent before; of the others it depends on where they were.
+    // The chunk whose response was lost had been sent. For the two cut off, it depends on when the server died.
     assert.ok([1000, 1500, 2000, 2500].includes(replayed), `${replayed} were sent before`);
     assert.ok(requests[1].at - requests[0].at >= 1000, 'a proxy said to wait for a second');
     const { titles, unread } = await sent(server, token('shop', 'watch', 'service'));
@@ -148,20 +148,22 @@ const STEPS = {
     assert.equal(unread, MANY);
   },
 
-  /** Gathered by a sender out of many tasks, where a client has one; the one that is wrong is refused alone. */
+  /** If the client has a sender that batches inputs of many tasks: only the invalid input is refused. */
   async sender({ line, run, hasSender }) {
     if (!hasSender) return;
     assert.deepEqual(await run('sender'), { sent: 1999, refused: ['BadUserInput message.type'] });
     assert.ok(line.since().length < 12, 'requests of many each');
   },
 
-  /** A wrong token is tried once. */
+  /** A wrong token is not retried. */
   async refused({ line, run }) {
     assert.deepEqual(await run('refused'), { code: 'UNAUTHENTICATED' });
     assert.equal(line.since().length, 1);
   },
 
-  /** Calls until there are too many, none of which is tried again; and one that is, after as long as the server says. */
+  /**
+   * Without patience, calls up to the rate limit without retries. With patience, retries as late as the server says.
+   */
   async limited({ server, line, run }) {
     await server.end('SIGTERM');
     server.settings = { TIDINGS_STAFF_RATE: `${RATE}` };
@@ -179,7 +181,7 @@ const STEPS = {
   },
 };
 
-/** Whether a program passes all of it. `program` is what `spawn` takes, and `hasSender`. */
+/** Whether a program passes all steps. `program` is the arguments of `spawn` and `hasSender`. */
 export async function passes(name, program) {
   const server = await Server.start({ TIDINGS_KEY: '07'.repeat(32) });
   const line = await Line.open(server);

@@ -1,7 +1,7 @@
-// The nginx and the Caddy of docs/operate/proxy.md in front of two nodes over one PostgreSQL, which are restarted one after the other
-// while clients go on: no request may fail, and no session may miss anything. The configurations are the documentation's own text but
-// for addresses and certificates. Needs `nginx`, `caddy`, `openssl` and `psql`; `TIDINGS_BIN` names the binary, `TIDINGS_TEST_POSTGRES`
-// another database server than that of this machine.
+// The nginx and Caddy of docs/operate/proxy.md in front of two nodes over one PostgreSQL. The nodes restart one after
+// the other under load: no request may fail, and no session may miss an item. The configurations are the text of the
+// documentation except for addresses and certificates. Needs `nginx`, `caddy`, `openssl` and `psql`; `TIDINGS_BIN`
+// names the binary, `TIDINGS_TEST_POSTGRES` another database server than the local one.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -18,14 +18,14 @@ import { CLIENTS } from './live/clients.mjs';
 import { blocks, freePort, ROOT, until } from './markdown.mjs';
 import { Server, token } from './server.mjs';
 
-/** How often each node is restarted, and how long the others have been ready again by then, in milliseconds. */
+/** Restarts per node, and the time between a restart and the next, in milliseconds. */
 const ROUNDS = 2;
 const APART = 3_000;
 
-/** How long an answer may take, in milliseconds. */
+/** The time limit of a response, in milliseconds. */
 const PATIENCE = 10_000;
 
-/** How long clients rest between requests, and how long connections do before many are needed at once, in milliseconds. */
+/** The pause of clients between requests, and the idle time of connections before a burst, in milliseconds. */
 const REST = 10;
 const LONG_REST = 700;
 
@@ -42,12 +42,12 @@ const ITEMS = 'subscription Items($after: String) { itemReceived(after: $after) 
 const LIST = `query($after: String) { viewer { inbox(first: 200, after: $after) {
   nodes { title } pageInfo { hasNextPage endCursor } } } }`;
 
-/** Made once, for that takes longer than a request. */
+/** Created once, because it takes longer than a request. */
 const secureContext = createSecureContext();
 
-// The certificate is made for this run.
+// The certificate is self-signed, made for this run.
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
-// Where Debian has nginx.
+// Debian installs nginx there.
 process.env.PATH += ':/usr/sbin';
 
 function run(command, ...args) {
@@ -56,7 +56,7 @@ function run(command, ...args) {
   assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
 }
 
-/** A text with each of these replaced, all of which it has once. */
+/** Replaces each of these strings; each must occur exactly once. */
 function replaced(text, pairs) {
   return Object.entries(pairs).reduce((text, [before, after]) => {
     assert.equal(text.split(before).length, 2, `docs/operate/proxy.md has "${before}" once`);
@@ -64,7 +64,7 @@ function replaced(text, pairs) {
   }, text);
 }
 
-/** How each balancer is configured and started; `nodes` has the address of one of ours for each of the documentation's nodes. */
+/** How to configure and start each balancer. `nodes` maps the documentation's node addresses to ours. */
 const BALANCERS = {
   nginx: {
     language: 'nginx',
@@ -105,7 +105,7 @@ const BALANCERS = {
   },
 };
 
-/** A balancer that runs, and what became of all that was asked through it. */
+/** A running balancer, and the results of all requests through it. */
 class Balancer {
   count = 0;
   failures = [];
@@ -116,7 +116,7 @@ class Balancer {
     this.name = name;
   }
 
-  /** Starts it with the configuration of a page. */
+  /** Starts it with the configuration from the page. */
   async start(page, folder, nodes) {
     const { language, configure, command } = BALANCERS[this.name];
     const { text } = blocks(page).find((block) => block.language === language);
@@ -135,7 +135,7 @@ class Balancer {
     await until(answers, () => `${this.name} does not answer:\n${this.said}`);
   }
 
-  /** The data of an answer; whatever else comes is an error. By `GET` where that is asked for. */
+  /** The data of a response; anything else is an error. Uses `GET` if `method` says so. */
   ask(agent, credentials, query, variables = {}, method = 'POST') {
     const headers = { authorization: `Bearer ${credentials}`, 'content-type': 'application/json' };
     const url = method === 'GET' ? `${this.url}?query=${encodeURIComponent(query)}` : this.url;
@@ -155,7 +155,7 @@ class Balancer {
     });
   }
 
-  /** Asks, and counts what becomes of it. */
+  /** Sends a request and counts its result. */
   async counted(kind, ...asked) {
     this.count += 1;
     try {
@@ -166,7 +166,7 @@ class Balancer {
     }
   }
 
-  /** Announces what nobody has announced before. It would be a replay where the balancer had sent it twice. */
+  /** Sends an announcement with a fresh idempotency key. A replay means that the balancer sent the request twice. */
   async send(kind, agent) {
     const title = `${this.name} ${this.count}`;
     const input = { type: 'news', audience: { everyone: true }, content: { title }, idempotencyKey: title };
@@ -175,7 +175,7 @@ class Balancer {
     if (data?.sendAnnouncement.replayed) this.failures.push(`${this.name} has sent ${title} twice`);
   }
 
-  /** Clients of all kinds, until `isOver` says so. Most of what they ask is small, so that connections are what it is about. */
+  /** All kinds of clients, until `isOver`. Most requests are small, because the test is about connections. */
   load(isOver) {
     const agents = [];
     const ada = token(TENANT, 'ada');
@@ -207,7 +207,7 @@ class Balancer {
   }
 }
 
-/** A user who follows their items by one of the public clients, from the end of their list on. */
+/** A user who follows their items with one of the public clients, starting at the end of their list. */
 class Session {
   titles = [];
   ends = [];
@@ -242,7 +242,7 @@ class Session {
     return titles.reverse();
   }
 
-  /** Every item came once and in order, and nothing but restarts has ended a connection. */
+  /** Checks that every item arrived once and in order, and that only restarts closed connections. */
   async check(sent) {
     const hasAll = () => this.titles.length >= sent.length || this.failure;
     await until(hasAll, () => `${this.titles.length} of ${sent.length} items`, PATIENCE);

@@ -1,5 +1,5 @@
-// Names what a client of an earlier schema would miss in a later one: node breaking.mjs EARLIER LATER [NAME]
-// By graphql-js, whose findBreakingChanges follows the specification. Exits with 1 where there is anything.
+// Lists breaking changes between two schemas, as findBreakingChanges of graphql-js defines them. Exits with 1 if there
+// are any. Usage: node breaking.mjs EARLIER LATER [NAME]
 import { readFileSync } from "node:fs";
 import { buildSchema, findBreakingChanges } from "graphql";
 

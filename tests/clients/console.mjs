@@ -1,6 +1,6 @@
-// The console in a real browser, headless Chromium, with the network shut except for the servers here: it asks no other server, keeps to
-// its policy, runs nothing by itself, opens without a mutation, and its examples leave what a tenant has as it is. `CHROMIUM` names
-// another browser than Debian's.
+// The console in headless Chromium, which reaches only the servers started here. The page contacts no other server,
+// obeys its content security policy, runs nothing by itself, and opens without a mutation; its examples leave a
+// tenant's data unchanged. `CHROMIUM` names another browser than Debian's.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { start } from './server.mjs';
 
 const FIRST = 'MessageTypes';
 
-/** The examples, by who may run them. */
+/** The examples by the roles that may run them. */
 const EXAMPLES = {
   operator: [
     'SentNotifications', 'InboxOfUser', 'Rules', 'SaveMessageType', 'FillGroup', 'AnnounceToGroup', 'Remind', 'Amend', 'Retract',
@@ -22,10 +22,12 @@ const EXAMPLES = {
   user: ['MyOverview', 'MyInbox', 'LiveItems', 'LiveOverview', 'MarkRead', 'Preferences', 'Subscribe'],
 };
 
-/** Examples that a tenant may refuse: they name a notification that nobody has sent, or an action that only the backend may subscribe to. */
+/**
+ * Examples that may be refused: they name a missing notification, or an action that only the backend may subscribe to.
+ */
 const MAY_BE_REFUSED = ['Amend', 'Retract', 'Subscribe'];
 
-/** `CONSOLE_DIST` names a folder that the page is taken from, without the binary being built again. */
+/** `CONSOLE_DIST` names a folder to take the page from, so that the binary need not be rebuilt. */
 const DIST = process.env.CONSOLE_DIST && resolve(process.env.CONSOLE_DIST);
 
 const server = await start();
@@ -36,18 +38,18 @@ const browser = await chromium.launch({
   args: [
     '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
-    // A page that no server has sent may open no socket otherwise.
+    // A page that no server has sent cannot open sockets otherwise.
     ...(DIST ? ['--disable-features=LocalNetworkAccessChecks'] : []),
   ],
 });
 
-/** What must not happen, and did. */
+/** Requests to other servers, and errors: both must stay empty. */
 const foreign = [];
 const complaints = [];
 
 const isOwn = (url) => ['http:', 'ws:'].includes(url.protocol) && url.host === host;
 
-/** Of assets from there. */
+/** Content types of the assets from that folder. */
 const TYPES = { css: 'text/css', js: 'text/javascript', ttf: 'font/ttf' };
 
 async function fromDist(route) {
@@ -60,7 +62,7 @@ async function fromDist(route) {
   return route.fulfill({ headers: Object.fromEntries(headers), body: page });
 }
 
-/** A window of its own, whose requests to others are refused and noted. */
+/** Opens a window; requests to other servers are blocked and recorded. */
 async function open(address) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
   await context.route((url) => !isOwn(url), (route) => {
@@ -72,13 +74,13 @@ async function open(address) {
     console.error(`policy violated: ${violatedDirective} ${blockedURI}`);
   }));
   const page = await context.newPage();
-  // The operations that the page has asked for over HTTP, by name.
+  // The names of the operations that the page has sent over HTTP.
   page.asked = [];
   page.on('request', (request) => {
-    // Not those of the desk, from which a test comes.
+    // Ignore the desk, where one of the tests starts.
     if (request.method() !== 'POST' || !page.url().startsWith(`${origin}/console`)) return;
     const { query, operationName } = request.postDataJSON();
-    // GraphiQL reads the schema.
+    // GraphiQL fetches the schema.
     if (!query.includes('__schema')) page.asked.push(operationName);
   });
   page.sockets = 0;
@@ -94,7 +96,7 @@ const tab = (page, name) => page.locator(`.graphiql-tab-button[title="${name}"]`
 const shows = (page, text) => page.locator('.graphiql-response').filter({ hasText: text }).waitFor();
 const stands = (page, text) => page.locator('.standing').filter({ hasText: text }).waitFor();
 
-/** Says yes to a link's token. Until then there is no caller. */
+/** Accepts the token of a link. Until then there is no caller. */
 async function signsIn(page, whom) {
   const question = page.getByRole('dialog', { name: 'Sign in as' });
   await question.getByRole('heading').filter({ hasText: whom }).waitFor();
@@ -105,7 +107,7 @@ async function signsIn(page, whom) {
 const editor = (page) => page.locator('.graphiql-query-editor .view-lines');
 const play = (page) => page.locator('.graphiql-execute-button').click();
 
-/** `SaveMessageType` is `Save message type` in the list. */
+/** The list shows `SaveMessageType` as `Save message type`. */
 const words = (name) => name.replace(/(?<!^)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Opens an example in a tab. */
@@ -114,7 +116,7 @@ async function insert(page, name) {
   await editor(page).filter({ hasText: name }).waitFor();
 }
 
-/** Inserts each example and runs it as it stands. Gives the answers by name. */
+/** Inserts each example and runs it unchanged. Returns the responses by name. */
 async function runAll(page, names) {
   const answers = {};
   for (const name of names) {
@@ -145,7 +147,7 @@ async function ask(token, query) {
   return data;
 }
 
-/** What the demo has: everything that an example could change by accident. */
+/** The demo data that an example could change by accident. */
 async function held() {
   const isOwn = ({ code }) => !code.startsWith('example-');
   const { messageTypes, notificationRules, userGroups, sentNotifications } = await ask(server.admin, `{
@@ -164,7 +166,7 @@ async function held() {
   return { sentNotifications, viewer, types: messageTypes.filter(isOwn), rules: notificationRules.filter(isOwn), groups: userGroups.filter(isOwn) };
 }
 
-/** Goes to the desk, and from there to Advanced. */
+/** Opens the desk and follows its link “Advanced”. */
 async function fromDesk(page) {
   await page.goto(`${origin}/desk#token=${server.admin}`);
   await page.getByRole('link', { name: /Advanced/ }).first().click();
@@ -172,12 +174,12 @@ async function fromDesk(page) {
 }
 
 async function tabsAre(page, names) {
-  // A tab that is chosen before the editor is there is not shown in it.
+  // A tab selected before the editor is ready is not shown in it.
   await page.locator('.graphiql-query-editor .view-lines').filter({ hasText: names[0] }).waitFor();
   assert.deepEqual(await page.locator('.graphiql-tab-button').allTextContents(), names);
 }
 
-/** A page that was just opened: one harmless query, no mutation anywhere, nothing run. */
+/** Checks a freshly opened page: one harmless query, no mutation, nothing run. */
 async function isHarmless(page) {
   await tabsAre(page, [FIRST]);
   assert.doesNotMatch(await editor(page).innerText(), /mutation/);
@@ -185,7 +187,7 @@ async function isHarmless(page) {
 }
 
 try {
-  // The operator's link signs in once it is told to, and leaves no token in the address.
+  // The operator's link signs in after confirmation, and leaves no token in the address.
   const operator = await open(`${origin}/console#token=${server.admin}`);
   await signsIn(operator, 'operator (ADMIN) of tenant orchard');
   await stands(operator, 'Accepted');
@@ -193,7 +195,7 @@ try {
   assert.match(await operator.locator('.claims').innerText(), /orchard\s+operator\s+ADMIN\s+expires in 24 h/);
   await isHarmless(operator);
 
-  // What stands there at first reads, for every role.
+  // The initial query only reads, and works for every role.
   const user = await open(`${origin}/console#token=${server.token}`);
   await signsIn(user, 'ada (USER) of tenant orchard');
   await stands(user, 'Accepted');
@@ -205,7 +207,7 @@ try {
     assert.equal(await page.locator('tidings-bell').count(), 0);
   }
 
-  // A click on an example inserts it, and runs nothing; what stood in the editor stays in its tab.
+  // A click on an example inserts it but does not run it; the editor's previous text stays in its tab.
   const before = await held();
   const all = [...EXAMPLES.operator, ...EXAMPLES.user];
   assert.equal(await operator.locator('.examples button').count(), all.length);
@@ -217,7 +219,7 @@ try {
   assert.deepEqual(await operator.locator('.graphiql-tab-button').allTextContents(), [FIRST, ...all]);
   assert.deepEqual(await held(), before);
 
-  // Opened again, in the same tab of the browser, the page shows no mutation; the tab with it is still there.
+  // After a reload in the same browser tab, the page shows no mutation; the tab with it still exists.
   await tab(operator, 'SaveMessageType').click();
   await editor(operator).filter({ hasText: 'mutation SaveMessageType' }).waitFor();
   await operator.waitForTimeout(1_000);
@@ -232,26 +234,26 @@ try {
     await operator.waitForTimeout(1_000);
   }
 
-  // Run as they stand, all of them, the examples leave what the demo has.
+  // Running all examples unchanged does not alter the demo's data.
   const { ReportRows } = await runAll(operator, EXAMPLES.operator);
   const { error, ...figures } = ReportRows.reportRuleRows;
   assert.deepEqual([error, figures], [null, { outcome: 'COMPLETE', rows: 1, raised: 1, amended: 0, resolved: 0 }]);
   await runAll(user, EXAMPLES.user);
   assert.deepEqual(await held(), before, 'the examples change nothing but what they have made');
 
-  // A live query hears of what is sent.
+  // A subscription receives new items.
   await insert(user, 'LiveItems');
   await play(user);
   await user.locator('.graphiql-execute-button[aria-label^="Stop"]').waitFor();
   await ask(server.service, 'mutation { sendMessage(input: { type: "direct", receiver: "ada", content: { title: "Heard live" } }) { replayed } }');
   await shows(user, '"title": "Heard live"');
 
-  // The token outlives a reload, but not the window; nothing of it is in what outlives both.
+  // The token survives a reload but not the window; nothing of it is in permanent storage.
   await user.reload();
   await stands(user, 'Accepted');
   assert.equal(await user.evaluate(() => localStorage.length), 0);
 
-  // GraphiQL's own parts work: documentation, completion, marks, formatting, and the dialogs, which all bring styles along.
+  // GraphiQL's own parts work: documentation, completion, markers, formatting, and dialogs. All of them insert styles.
   await operator.getByRole('button', { name: 'Show Documentation Explorer' }).click();
   await operator.locator('.graphiql-doc-explorer').getByText('Mutation', { exact: true }).click();
   await operator.locator('.graphiql-doc-explorer').getByText('sendAnnouncement', { exact: true }).waitFor();
@@ -276,7 +278,7 @@ try {
   await operator.locator('body.graphiql-dark').waitFor();
   await operator.keyboard.press('Escape');
 
-  // A link replaces nobody's token without asking.
+  // A link does not replace the caller without asking.
   const question = user.getByRole('dialog', { name: 'Replace the caller?' });
   const role = user.locator('.claims .role');
   for (const [answer, then] of [['Keep', 'USER'], ['Replace', 'ADMIN']]) {
@@ -289,10 +291,10 @@ try {
     assert.equal(await role.innerText(), then);
   }
 
-  // Until a link's token is accepted, GraphiQL asks without one.
+  // Until a link's token is accepted, GraphiQL sends requests without one.
   assert.deepEqual(complaints.filter((text) => !text.includes('401')), []);
 
-  // A token that is refused, and none at all, are told; the browser itself complains of each 401.
+  // The page reports a refused and a missing token; the browser itself logs each 401.
   const field = operator.getByLabel('Token', { exact: true });
   await field.fill(`${server.admin.slice(0, -4)}AAAA`);
   await stands(operator, 'Refused');

@@ -1,5 +1,5 @@
-// The desk in a real browser, headless Chromium, against the binary (`TIDINGS_BIN`, else the debug build): each flow as a person does it, at a
-// desktop and on a phone, and what the API says of it afterwards. `node desk.mjs compose keyboard` runs some of it.
+// The desk in headless Chromium against the binary (`TIDINGS_BIN`, default: the debug build). Performs each flow as a
+// user, on desktop and phone sizes, and checks it through the API. `node desk.mjs compose keyboard` runs only these.
 
 import { Scene } from './desk/scene.mjs';
 import { axe, keyboard } from './desk/access.mjs';
@@ -15,7 +15,7 @@ import { audit, now } from './desk/watch.mjs';
 
 const SIZES = ['desktop', 'phone'];
 
-/** Flows are done at both sizes. */
+/** Flows run at both sizes. */
 const FLOWS = { axe, composeAndSend, flawed, lostAnswer, named, schedule, filters, amend, reached, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
 
 const TESTS = {
@@ -27,10 +27,10 @@ const TESTS = {
   links,
 };
 
-/** Only by name: it checks nothing, and writes files. */
+/** Runs only by name: it writes pictures and checks nothing. */
 const PICTURES = { pictures };
 
-/** So many run side by side: most of what they do is to wait. */
+/** How many tests run in parallel: they mostly wait. */
 const LANES = 3;
 
 const chosen = process.argv.slice(2);

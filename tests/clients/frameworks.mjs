@@ -1,5 +1,6 @@
-// The packages of ui/, packed and installed as their users do it, and the pages of ui/examples in headless Chromium against the binary
-// (`TIDINGS_BIN`, else the debug build): the bell in each framework. `node frameworks.mjs react vue` runs some of it.
+// Packs and installs the packages of ui/ as users do, and runs the pages of ui/examples, the bell in each framework, in
+// headless Chromium against the binary (`TIDINGS_BIN`, default: the debug build). `node frameworks.mjs react vue` runs
+// only these.
 
 import { built } from './frameworks/build.mjs';
 import { imported, Installed, printed, typed } from './frameworks/packages.mjs';
@@ -13,7 +14,7 @@ const TESTS = {
   ...Object.fromEntries(PAGES.map((name) => [name, async ({ stage, packages }) => page(stage, name, await built(name, packages))])),
 };
 
-/** So many run side by side, each with a server of its own. */
+/** How many tests run in parallel, each with its own server. */
 const LANES = 2;
 
 const chosen = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// GraphQL over HTTP as the public audits count it (npm `graphql-http`): every MUST, SHOULD and MAY, against a demo server.
-// `TIDINGS_BIN` names the binary to start, `TIDINGS_URL` with `TIDINGS_TOKEN` a server that runs already.
+// Audits GraphQL over HTTP with npm `graphql-http`: every MUST, SHOULD and MAY, against a demo server. `TIDINGS_BIN`
+// names the binary to start, or `TIDINGS_URL` and `TIDINGS_TOKEN` a running server.
 
 import { serverAudits } from 'graphql-http';
 

@@ -1,5 +1,5 @@
-// Live subscriptions as the public clients see them: graphql-ws, graphql-sse and urql, over real sockets against the
-// binary (`TIDINGS_BIN`, else the debug build), whose connections are cut, and which is killed and started again.
+// Subscriptions in public clients (graphql-ws, graphql-sse and urql) over real sockets against the binary
+// (`TIDINGS_BIN`, default: the debug build). Connections are cut, and the server is killed and restarted.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,12 +8,12 @@ import { CLIENTS } from './live/clients.mjs';
 import { Line } from './live/line.mjs';
 import { Server, token } from './server.mjs';
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 20_000;
 
 const SENDERS = 4;
 
-/** Announcements of each sender. */
+/** Announcements per sender. */
 const EACH = 30;
 
 const ITEMS = 'subscription Items($after: String) { itemReceived(after: $after) { cursor node { title } } }';
@@ -29,7 +29,7 @@ async function until(what, isSo) {
   }
 }
 
-/** A user's inbox as one client shows it: the items that came, and the last overview. */
+/** A user's inbox in one client: the received items and the last overview. */
 class Inbox {
   titles = [];
   unread = undefined;
@@ -48,7 +48,7 @@ class Inbox {
     this.session = client.open(line.url, next, Infinity, (code) => this.ends.push(code));
   }
 
-  /** Follows its items from the cursor of its overview, and the overview; ready once that has come. */
+  /** Subscribes to items from the overview's cursor, and to the overview; resolves when that has arrived. */
   async follow() {
     const { viewer } = await this.ask('{ viewer { overview { cursor } } }');
     const failed = (failure) => (this.failure = failure);
@@ -63,7 +63,7 @@ class Inbox {
     return server.ask(token(this.tenant, this.user), query, variables);
   }
 
-  /** The titles of its list, oldest first: what every client must have seen, once and in this order. */
+  /** The titles of the user's list, oldest first: every client must have seen them once and in this order. */
   async list() {
     const query = `query($after: String) { viewer { inbox(first: 200, after: $after) {
       nodes { title } pageInfo { hasNextPage endCursor } } } }`;
@@ -76,7 +76,7 @@ class Inbox {
     return titles.reverse();
   }
 
-  /** Waits until so many unread items have come, and sees that they are those of the list. */
+  /** Waits for this number of unread items and checks that they match the list. */
   async hasAll(count) {
     assert.equal(this.failure, undefined);
     await until(`${count} items, of ${this.titles.length}`, () => this.titles.length >= count);
@@ -86,7 +86,7 @@ class Inbox {
   }
 }
 
-/** Announces a title to everyone, again until it is acknowledged; its key keeps it from being sent twice. */
+/** Sends an announcement to everyone, and retries until it is acknowledged; its idempotency key prevents duplicates. */
 async function announce(tenant, title) {
   const query = 'mutation($input: SendAnnouncementInput!) { sendAnnouncement(input: $input) { replayed } }';
   const input = { type: 'news', audience: { everyone: true }, content: { title }, idempotencyKey: title };
@@ -99,7 +99,7 @@ async function announce(tenant, title) {
   }
 }
 
-/** Several senders go on for a while, and `meanwhile` happens when a third has been sent. */
+/** Several senders run in parallel; `meanwhile` runs when a third has been sent. */
 async function sending(tenant, meanwhile) {
   let sent = 0;
   const sender = async (_, sender) => {
@@ -112,7 +112,7 @@ async function sending(tenant, meanwhile) {
   await Promise.all([disturbing, ...Array.from({ length: SENDERS }, sender)]);
 }
 
-/** What happens to all clients at the same time, in a tenant of its own, and what then holds for each of them. */
+/** Runs `happens` for all clients at once in a new tenant, then checks `holds` for each client. */
 async function scenario(name, happens, holds) {
   const tenant = name.replaceAll(' ', '-');
   const define = 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } }';
@@ -142,14 +142,14 @@ async function scenario(name, happens, holds) {
   wrong.forEach(({ client, error }) => console.error(`      ${client}: ${error.stack}`));
 }
 
-/** An inbox of each client, all of which follow. */
+/** Opens and subscribes an inbox per client. */
 async function following(tenant, seconds) {
   const inboxes = CLIENTS.map((client) => new Inbox(client, tenant, seconds));
   await Promise.all(inboxes.map((inbox) => inbox.follow()));
   return inboxes;
 }
 
-/** The failure of a subscription that is not tried again. */
+/** The failure of a subscription that is not retried. */
 function failure(client, credentials, query, variables = {}) {
   return new Promise((resolve, reject) => {
     const session = client.open(line.url, () => credentials, 0, () => {});
@@ -235,7 +235,7 @@ try {
     const [nonsense] = await failure(client, ada, 'subscription Wrong { nonsense }');
     assert.equal(nonsense.extensions.code, 'GRAPHQL_VALIDATION_FAILED');
     const [refusal] = await failure(client, ada, ITEMS, { after: bobs });
-    assert.match(refusal.message, /fresh overview/);
+    assert.match(refusal.message, /get a new one from `overview\.cursor`/);
     assert.deepEqual(refusal.extensions, { code: 'BAD_USER_INPUT', field: 'after' });
   });
 } finally {

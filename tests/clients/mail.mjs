@@ -1,5 +1,5 @@
-// A relay of others: smtp-server of Nodemailer takes letters by SMTPS, by STARTTLS and in the clear, and its parser reads them, so that not
-// our own reading of the RFCs alone says that they are right. `TIDINGS_BIN` names the binary; openssl makes the certificates.
+// Mail through independent software: Nodemailer's smtp-server accepts it by SMTPS, STARTTLS and in plain text, and
+// Nodemailer's parser reads it. `TIDINGS_BIN` names the binary; openssl makes the certificates.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { SMTPServer } from 'smtp-server';
 
 import { Server, token } from './server.mjs';
 
-/** How long something may take that takes a moment, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 60_000;
 
 const [admin, service] = [token('acme', 'operator', 'admin'), token('acme', 'shop', 'service')];
@@ -24,7 +24,7 @@ const SEND = `mutation Send($input: SendMessageInput!) { sendMessage(input: $inp
 const DELIVERIES = `query Deliveries($user: ID!) { outboundDeliveries(filter: { channel: EMAIL, user: $user }) {
   nodes { id state lastStatus lastError attemptCount } } }`;
 
-/** What a letter is to say: signs that have to be encoded, escaped and folded. */
+/** The content of a mail: characters that need encoding, escaping and folding. */
 const TITLE = `Größe & <b>Maß</b>: 通知 ${'sehr '.repeat(30)}lang`;
 const BODY = '.a dot begins it\nFrom the shop\n<script>alert("1")</script>\n' + 'ü'.repeat(2000);
 
@@ -36,7 +36,7 @@ async function until(what, holds) {
   }
 }
 
-/** An authority of its own, and a certificate by it for 127.0.0.1. */
+/** A certificate authority, and its certificate for 127.0.0.1. */
 function certificates(folder) {
   const run = (...args) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
   run('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', 'ca.key', '-out', 'ca.pem',
@@ -48,14 +48,14 @@ function certificates(folder) {
   return { key: read('key.pem'), cert: read('cert.pem') };
 }
 
-/** A relay that keeps what it takes, and refuses what it is told to. */
+/** A relay that keeps accepted mail, and refuses what the test tells it to. */
 class Relay {
   static async start(options) {
     const relay = new Relay();
     Object.assign(relay, { letters: [], refuse: undefined, attempts: [] });
     relay.server = new SMTPServer({
       logger: false,
-      // Answers of its own, without looking up who asks.
+      // Answers locally, without looking up the client's name.
       disableReverseLookup: true,
       ...options,
       onAuth({ username, password }, _, done) {
@@ -88,7 +88,7 @@ class Relay {
   }
 }
 
-/** A letter arrives over a relay as it was meant. */
+/** Mail through a relay arrives as intended. */
 async function arrives(server, name, relay, url, { secure, user }) {
   await server.ask(admin, SAVE, { input: { url, from: 'Größe & Co <noreply@shop.example>', replyTo: 'help@shop.example', linkBase: 'https://shop.example/' } });
   const content = { title: TITLE, body: BODY, link: '/orders/17?a=1&b=2' };
@@ -111,7 +111,7 @@ async function arrives(server, name, relay, url, { secure, user }) {
   console.log(`ok: ${name}`);
 }
 
-/** A user's delivery, once it was tried and has come to a state. */
+/** A user's delivery, once it was attempted and has reached a state. */
 async function inTheEnd(server, user, state) {
   return until(`${user}: ${state}`, async () => {
     const { nodes } = (await server.ask(admin, DELIVERIES, { user })).outboundDeliveries;
@@ -126,7 +126,7 @@ const relays = await Promise.all([
   Relay.start({ ...own, secure: true }),
   Relay.start({ ...own }),
   Relay.start({ disabledCommands: ['STARTTLS'], authOptional: true }),
-  // By the library's own certificate, which nobody has reason to trust.
+  // Uses the library's own certificate, which the server must not trust.
   Relay.start({ secure: true }),
 ]);
 const [smtps, starttls, plain, stranger] = relays;

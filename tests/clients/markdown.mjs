@@ -1,13 +1,15 @@
-// Somebody who reads a page of the documentation from top to bottom and does what it says, block by block:
+// Reads a page of the documentation from top to bottom and does what it says, block by block:
 //
-// ```sh, or no language    commands, in one shell, in an empty folder. What a comment says that Ctrl-C ends goes on meanwhile
-// ```graphql               operations, each by whom the comment before it names: admin, service, or user and an id. A variable is what
-//                          an answer before called by its name. What is so "within a minute" may be asked for until it is
-// ```json                  what the block before has answered: the last of its operations, or each of them
-// ```text                  what the block before has printed, or what goes on has printed since
-// any other language       a file, whose name is in the comment on its first line
+// ```sh, or no language    shell commands, all in one shell that starts in an empty folder. If a comment mentions
+//                          Ctrl-C, or for `serve --demo`, they run in the background
+// ```graphql               operations; the comment before each names its caller: admin, service, or user and an id.
+//                          A variable takes the value of an earlier response with that name. If the comment says
+//                          "within a minute", the operation is repeated until its response matches
+// ```json                  responses to the block before: of its last operation, or of each
+// ```text                  output of the block before, or new output of the background job
+// any other language       a file; the comment on its first line names it
 //
-// Answers are compared exactly, but for `…`, which is anything without white space, and for instants, of which one is as good as another.
+// Responses must match exactly, except that `…` stands for any text without white space, and any instant matches any.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -25,16 +27,16 @@ import { BINARY } from './server.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** How long anything may take, in milliseconds; what is compiled may take longer. */
+/** Time limits of every wait, and of compilations, in milliseconds. */
 const PATIENCE = 60_000;
 const COMPILING = 900_000;
 
-/** What a reader has to have of the machine, and nothing of whoever runs the tests. */
+/** The only environment variables kept from the machine. */
 const KEPT = { PATH: `${dirname(BINARY)}:${process.env.PATH}`, TMPDIR: tmpdir() };
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** The fenced blocks of a page. */
+/** The fenced code blocks of a page. */
 export function blocks(page) {
   const found = [];
   const fence = /^```(\w*)\n(.*?)^```$/gms;
@@ -46,7 +48,7 @@ export function blocks(page) {
   return found;
 }
 
-/** Waits until `look` gives something, and gives that. */
+/** Waits until `look` returns something truthy, and returns that. */
 export async function until(look, what, patience = PATIENCE) {
   for (const end = Date.now() + patience; ; await pause(20)) {
     const found = await look();
@@ -57,7 +59,7 @@ export async function until(look, what, patience = PATIENCE) {
 
 export const answers = (url) => until(() => fetch(url).then(({ ok }) => ok, () => false), `${url} does not answer`);
 
-/** A port of this machine that nobody uses. */
+/** A free port of this machine. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -67,7 +69,7 @@ export async function freePort() {
   return port;
 }
 
-/** One shell, whose variables, folder and background go on from block to block. */
+/** A shell that keeps variables, folder and background jobs from block to block. */
 class Shell {
   #count = 0;
   #said = '';
@@ -80,11 +82,11 @@ class Shell {
     this.child.stdin.on('error', () => {});
     this.child.stdout.on('data', (chunk) => (this.#said += chunk));
     this.ended = once(this.child, 'exit').then(() => (this.isOver = true));
-    // Each job is a group of its own, none of which outlives the shell.
+    // Each job is a process group, and the shell kills all of them when it exits.
     this.child.stdin.write('set -m\ntrap \'for job in $(jobs -p); do kill -KILL -- "-$job" || true; done 2>/dev/null\' EXIT\n');
   }
 
-  /** Runs commands, and waits for them unless they go on; gives how to read what they print. */
+  /** Runs commands, in the background if `goesOn`, else until they end; returns a function that reads their output. */
   async run(text, { goesOn = false } = {}) {
     await mkdir(this.notes, { recursive: true });
     const number = ++this.#count;
@@ -98,7 +100,7 @@ class Shell {
     return () => read('out');
   }
 
-  /** Does what Ctrl-C does to what goes on, which has to end well. */
+  /** Does what Ctrl-C does to the background job, which must exit with 0. */
   async interrupt() {
     await this.run('kill -INT -- "-$going"\nwait "$going"\n');
   }
@@ -110,7 +112,7 @@ class Shell {
   }
 }
 
-/** Whether an answer is what the page says. */
+/** Whether a response matches the page. */
 export function fits(said, is) {
   if (typeof said === 'string') {
     if (typeof is !== 'string') return false;
@@ -124,7 +126,7 @@ export function fits(said, is) {
   return names.length === Object.keys(is).length && names.every((name) => name in is && fits(said[name], is[name]));
 }
 
-/** The JSON values that follow each other in a text. */
+/** The consecutive JSON values of a text. */
 function values(text) {
   const found = [];
   let begun = '';
@@ -134,14 +136,14 @@ function values(text) {
       found.push(JSON.parse(begun));
       begun = '';
     } catch {
-      // The value goes on in the next line.
+      // The value continues on the next line.
     }
   }
   assert.equal(begun.trim(), '', 'no JSON');
   return found;
 }
 
-/** The operations of a block, each with the comment before it and who asks. */
+/** The operations of a block, each with the comment before it and its caller. */
 function operations(text) {
   const { definitions } = parse(text);
   let end = 0;
@@ -175,21 +177,21 @@ export class Reader {
   leftOut = [];
 
   /**
-   * Whoever reads `page`, a path within the repository. `token(role, user)` is how they come by a token, and `url()` where they ask;
-   * `leaves` are commands that they leave out, with reasons, and `says` what they type otherwise than it is printed. `packages` is a
-   * folder of npm's packages that they have, `own` further ones by name, as folders; `shown` are files that no other block needs;
-   * `after` is called with each block that was done.
+   * A reader of `page`, a path in the repository. `token(role, user)` makes tokens, and `url()` is the API's address.
+   * `leaves` lists commands to leave out, with reasons; `says` changes printed text before it is typed. `packages` is a
+   * folder of npm packages to install, and `own` adds more by name and folder. `shown` lists files that no other block
+   * needs to use. `after` is called with each completed block.
    */
   constructor(page, { token, url, settings = {}, leaves = [], says = (text) => text, packages, own = {}, shown = [], after = () => {} }) {
     Object.assign(this, { page, token, url, settings, leaves, says, packages, own, shown, after });
   }
 
-  /** What the last block of commands has printed so far. */
+  /** The output of the last block of commands so far. */
   printed() {
     return this.#last.printed();
   }
 
-  /** Does all that the page says; throws at the first thing that is not as it says. */
+  /** Does everything on the page; throws at the first difference. */
   async read() {
     const folder = await mkdtemp(join(tmpdir(), 'tidings-reader-'));
     await mkdir(join(folder, 'home'));
@@ -209,7 +211,7 @@ export class Reader {
       }
       for (const [name, line] of this.#files) {
         if (this.shown.includes(name)) continue;
-        // By its own name, or by that of its folder.
+        // Used by its own name, or by that of its folder.
         const names = [basename(name), ...(name.includes('/') ? [`${name.split('/')[0]}/`] : [])];
         const isUsed = found.some((block) => block.line !== line && names.some((name) => block.text.includes(name)));
         assert.ok(isUsed, `nothing uses ${name}, of line ${line}`);
@@ -252,7 +254,7 @@ export class Reader {
     if (!commands.trim()) return;
     this.counts.commands += 1;
     const goesOn = /serve --demo|#.*Ctrl-C/.test(commands);
-    // The address is taken until the server that has it ends.
+    // The address stays in use until the server on it ends.
     if (/\bserve\b/.test(commands) && this.going) {
       await this.shell.interrupt();
       this.going = undefined;
@@ -272,7 +274,7 @@ export class Reader {
         said = await this.#answer(operation);
         return one === undefined || fits(one, said);
       };
-      // What has to become so is asked for again; the rest is so at once.
+      // Retries only if the comment says "within a minute" or "second"; otherwise the first response counts.
       const patience = /within a (second|minute)/.test(operation.comment) ? PATIENCE * 1.5 : 0;
       await until(isSo, () => `not what is answered to ${operation.query}\n${JSON.stringify(said)}`, patience);
       if (said.errors && one === undefined) throw new Error(`${operation.query}\n${JSON.stringify(said.errors)}`);
@@ -311,7 +313,7 @@ export class Reader {
     }));
   }
 
-  /** What later operations may name by a variable: the first of a name in the newest answer that has one. */
+  /** Remembers values for variables of later operations: the first of each name, from the newest response with it. */
   #remember(answer) {
     const newest = {};
     JSON.stringify(answer, (name, value) => {
@@ -323,7 +325,7 @@ export class Reader {
 
   async #compare({ text }) {
     if (!this.#last.printed) {
-      // To operations, with which they have been compared.
+      // Responses to operations, which were compared when the operations ran.
       assert.ok(this.#last.isCompared, 'answers to what?');
       return;
     }
@@ -360,7 +362,7 @@ export class Reader {
   }
 }
 
-/** Fails where a page links to a file or chapter of the repository that is not there. */
+/** Fails if a link of the page leads to a missing file or heading of the repository. */
 async function links(page, text) {
   const anchors = (text) => {
     const headings = text.replace(/^```.*?^```$/gms, '').match(/^#+ .+$/gm) ?? [];

@@ -1,8 +1,8 @@
-// The PgBouncer of docs/operate/pgbouncer.md between two nodes and PostgreSQL, by the documentation's own text but for addresses and
-// fewer connections: clients of both nodes go on at once, and nothing may fail, be missed or be counted otherwise. Once with
-// `LISTEN` by the direct URL, once with Redis. And what is refused: a pooler that nobody has told of, or that is set up otherwise.
-// Needs `pgbouncer` (1.21 or newer), `psql` and `redis-server`; `TIDINGS_TEST_POSTGRES` names another database server than that of
-// this machine.
+// PgBouncer as in docs/operate/pgbouncer.md between two nodes and PostgreSQL, with the documentation's text except for
+// addresses and fewer connections. Clients use both nodes under load: nothing may fail, get lost or be counted wrong;
+// once with `LISTEN` over the direct URL, once with Redis. Also checks that the server refuses a pooler that is not
+// configured, or configured wrongly. Needs `pgbouncer` (1.21 or newer), `psql` and `redis-server`;
+// `TIDINGS_TEST_POSTGRES` names another database server than the local one.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,11 +17,11 @@ import { CLIENTS } from './live/clients.mjs';
 import { blocks, freePort, ROOT, until } from './markdown.mjs';
 import { BINARY, Server, token } from './server.mjs';
 
-/** How long clients go on, in milliseconds, and how many users there are. */
+/** How long clients run, in milliseconds, and the number of users. */
 const DURATION = 8_000;
 const USERS = 12;
 
-/** How many of PostgreSQL's connections the pooler has, and how many of the pooler's each node may ask for. */
+/** The pooler's connections to PostgreSQL, and each node's connections to the pooler. */
 const POOL = 5;
 const CONNECTIONS = 8;
 
@@ -46,7 +46,7 @@ function psql(words, url = POSTGRES) {
   return stdout.trim();
 }
 
-/** A text with each of these replaced, all of which it has once. */
+/** Replaces each of these strings; each must occur exactly once. */
 function replaced(text, pairs) {
   return Object.entries(pairs).reduce((text, [before, after]) => {
     assert.equal(text.split(before).length, 2, `docs/operate/pgbouncer.md has "${before}" once`);
@@ -54,7 +54,7 @@ function replaced(text, pairs) {
   }, text);
 }
 
-/** A program that listens, until it is stopped. */
+/** A server program that runs until it is stopped. */
 class Listening {
   said = '';
 
@@ -79,7 +79,7 @@ class Listening {
   }
 }
 
-/** PgBouncer with the documentation's text, but for what is replaced: where it listens, and how it is reached. */
+/** PgBouncer with the documentation's text, except for its address and credentials. */
 async function pooler(folder, page, otherwise = {}) {
   const port = await freePort();
   const { username, password, hostname, port: behind } = new URL(POSTGRES);
@@ -100,7 +100,7 @@ async function pooler(folder, page, otherwise = {}) {
   return { url, stop: () => program.stop() };
 }
 
-/** A session of a user, and the titles that it is shown. */
+/** A session of a user, with the titles that it received. */
 async function session(server, client, user) {
   const shown = { titles: [], user, name: `${user} by ${client.name}` };
   const { viewer } = await server.ask(token(TENANT, user), OVERVIEW);
@@ -111,7 +111,7 @@ async function session(server, client, user) {
   return shown;
 }
 
-/** While somebody else has all connections of the pool, callers are told so; and then all goes on. */
+/** While another client holds all pooled connections, callers get `UNAVAILABLE`; afterwards the nodes recover. */
 async function starve(nodes, url) {
   const others = Array.from({ length: POOL }, () => once(spawn('psql', ['-qAt', '-d', url, '-c', 'SELECT pg_sleep(6)']), 'exit'));
   await until(() => psql(`${OPEN} AND query LIKE 'SELECT pg_sleep%'`) === `${POOL}`, 'somebody else gets no connections');
@@ -124,11 +124,11 @@ async function starve(nodes, url) {
   for (const node of nodes) await until(() => answers(node), 'it does not answer again', 10_000);
 }
 
-/** Two nodes with these settings under load; whatever is wrong with that. */
+/** Runs two nodes with these settings under load and reports failures. */
 async function serve(name, settings) {
   psql(`CREATE DATABASE ${DATABASE}`);
   const [nodes, sessions, failures] = [[], [], []];
-  // That the database does not answer for a while is meant.
+  // The database is expected to be unavailable for a while.
   const common = {
     TIDINGS_LOG: 'error,tidings::database::health=off', TIDINGS_POOLER: 'transaction', TIDINGS_CONNECTIONS: `${CONNECTIONS}`,
     TIDINGS_RATE: '0', TIDINGS_SOCKET_RATE: '0',
@@ -206,7 +206,7 @@ async function serve(name, settings) {
   }
 }
 
-/** What a command says and that it fails, by these settings. */
+/** Checks that a command fails with this message. */
 function refused(words, settings, ...command) {
   const env = { PATH: process.env.PATH, TIDINGS_LISTEN: '127.0.0.1:0', TIDINGS_SECRET: 'x'.repeat(32), ...settings };
   const { status, stdout, stderr } = spawnSync(BINARY, command, { env, encoding: 'utf8', timeout: 20_000 });
@@ -214,7 +214,7 @@ function refused(words, settings, ...command) {
   assert.ok(status > 0 && said.includes(words), `${words} rather than ${status}, ${said}`);
 }
 
-/** What is not set up as it has to be is refused, with words. */
+/** Wrong configurations are refused with a message. */
 async function refusals(folder, page, url) {
   psql(`CREATE DATABASE ${DATABASE}`);
   const POOLED = { DATABASE_URL: url, TIDINGS_POOLER: 'transaction' };
@@ -225,26 +225,26 @@ async function refusals(folder, page, url) {
   try {
     for (const command of ['serve', 'doctor']) {
       for (const pooled of [url, forgetful.url]) {
-        const words = 'DATABASE_URL leads to a pooler that hands connections out by transaction: set TIDINGS_POOLER=transaction';
+        const words = 'DATABASE_URL leads to a pooler in transaction mode: set TIDINGS_POOLER=transaction';
         refused(words, { DATABASE_URL: pooled }, command);
       }
-      refused('set TIDINGS_DIRECT_URL, or REDIS_URL', POOLED, command);
+      refused('set TIDINGS_DIRECT_URL or REDIS_URL', POOLED, command);
       refused('the pooler does not keep prepared statements', { ...ALL, DATABASE_URL: forgetful.url }, command);
       const unset = 'idle_in_transaction_session_timeout, lock_timeout, plan_cache_mode, statement_timeout';
-      refused(`connections of the pooler come without ${unset}`, { ...ALL, DATABASE_URL: bare.url }, command);
+      refused(`connections of the pooler lack ${unset}`, { ...ALL, DATABASE_URL: bare.url }, command);
       refused('TIDINGS_DIRECT_URL leads to a pooler', { ...ALL, TIDINGS_DIRECT_URL: `${url}?` }, command);
-      refused('TIDINGS_DIRECT_URL must lead past the pooler', { ...ALL, TIDINGS_DIRECT_URL: url }, command);
+      refused('TIDINGS_DIRECT_URL must bypass the pooler', { ...ALL, TIDINGS_DIRECT_URL: url }, command);
       refused('TIDINGS_DIRECT_URL cannot be used', { ...ALL, TIDINGS_DIRECT_URL: `${DIRECT}_nowhere` }, command);
       for (const other of ['sqlite::memory:', 'mysql://root@127.0.0.1:3306/any']) {
-        refused('are for PostgreSQL', { ...ALL, DATABASE_URL: other }, command);
+        refused('are only for PostgreSQL', { ...ALL, DATABASE_URL: other }, command);
       }
     }
     for (const command of [['migrate', '--down', '--yes'], ['restored', '--yes']]) {
-      refused('nobody can tell who else is connected: set TIDINGS_DIRECT_URL', POOLED, ...command);
+      refused('a pooler hides the other clients of the database: set TIDINGS_DIRECT_URL', POOLED, ...command);
     }
     refused("invalid value 'session'", { ...ALL, TIDINGS_POOLER: 'session' }, 'serve');
     psql(`CREATE DATABASE ${DATABASE}_other`);
-    refused('lead to two databases', { ...ALL, TIDINGS_DIRECT_URL: `${DIRECT}_other` }, 'serve');
+    refused('lead to different databases', { ...ALL, TIDINGS_DIRECT_URL: `${DIRECT}_other` }, 'serve');
     console.log('refusals: each with words');
   } finally {
     await bare.stop();

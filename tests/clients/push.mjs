@@ -1,5 +1,5 @@
-// Web Push as others read it: a push service, and a browser made of PyPI's `http_ece` and `cryptography`, which decrypts what the binary
-// sends and checks by whom it is; and the service worker's part, which shows it. `TIDINGS_BIN` names the binary.
+// Web Push through independent software: a push service, and a browser made of PyPI's `http_ece` and `cryptography`,
+// which decrypts messages and verifies their sender; and our service worker. `TIDINGS_BIN` names the binary.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { createContext, runInContext } from 'node:vm';
 import { environment } from './python/environment.mjs';
 import { Server, token } from './server.mjs';
 
-/** How long something may take that takes a moment, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 30_000;
 
 const [admin, service, ada] = [token('acme', 'operator', 'admin'), token('acme', 'shop', 'service'), token('acme', 'ada')];
@@ -21,7 +21,7 @@ const SEND = `mutation Send($content: NotificationContentInput!, $expiresAt: Dat
   sendMessage(input: { type: "news", receiver: "ada", content: $content, expiresAt: $expiresAt }) { notification { id } } }`;
 const SAVE = 'mutation Save($of: JSON!) { savePushSubscription(subscription: $of) { pushSubscriptionCount } }';
 
-/** A push service that takes everything. */
+/** A push service that accepts everything. */
 async function pushService() {
   const got = [];
   const server = createServer(async (request, response) => {
@@ -34,7 +34,7 @@ async function pushService() {
   return { got, server, origin: `http://127.0.0.1:${server.address().port}` };
 }
 
-/** The next request that it gets. */
+/** The next request to the push service. */
 async function next(got) {
   for (const end = Date.now() + PATIENCE; got.length === 0; await sleep(50)) {
     if (Date.now() > end) throw new Error('no message has come');
@@ -42,7 +42,7 @@ async function next(got) {
   return got.shift();
 }
 
-/** The browser in Python: its keys, and what it reads. */
+/** The browser in Python: its keys, and the messages that it decrypts. */
 async function browser() {
   const folder = join(import.meta.dirname, 'python/push');
   const child = spawn(join(await environment(folder), 'python'), ['browser.py'], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -56,7 +56,7 @@ async function browser() {
   return { keys, read, stop: () => child.stdin.end() };
 }
 
-/** A service worker with the server's part in it; what it shows, and where its clicks lead. */
+/** A service worker with the server's script; records what it shows and where clicks lead. */
 async function worker(url, scope) {
   const listeners = {};
   const [shown, opened] = [[], []];

@@ -1,6 +1,6 @@
-// Runs README.md and docs/getting-started.md from top to bottom with nothing but the binary, and looks at the page of the second in
-// headless Chromium. Compares the tables of settings with `tidings serve --help`. `CHROMIUM` names another browser than Debian's;
-// `go` and `cargo` are on the PATH.
+// Follows README.md and docs/getting-started.md from top to bottom with only the binary, and tests the page of the
+// second in headless Chromium. Compares the tables of settings with `tidings serve --help`. `CHROMIUM` names another
+// browser than Debian's; `go` and `cargo` must be on the PATH.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -17,13 +17,13 @@ import { BINARY } from './server.mjs';
 
 const PAGES = ['README.md', 'docs/getting-started.md'];
 
-/** Where servers of the page listen, and where they do here. */
+/** Replacements for the ports that the pages print. */
 const [server, app] = [await freePort(), await freePort()];
 const here = (text) => text.replaceAll('127.0.0.1:8080', `127.0.0.1:${server}`)
   .replaceAll('127.0.0.1:3000', `127.0.0.1:${app}`).replaceAll('listen(3000', `listen(${app}`)
   .replaceAll('cargo run --release -- serve', 'tidings serve').replaceAll('/path/to/tidings/', ROOT);
 
-/** Our own client for JavaScript, built, and a Python that has what ours for Python needs. */
+/** Builds our JavaScript client, and prepares a Python environment for our Python client. */
 execFileSync('npm', ['run', 'build', '--silent', '--prefix', join(ROOT, 'ui/client')], { stdio: ['ignore', 'ignore', 'inherit'] });
 const python = await environment(join(import.meta.dirname, 'python/backend'));
 
@@ -35,7 +35,7 @@ const LEAVES = [
   { command: /^pip install /, why: 'it is there, with packages that tests/clients has locked' },
 ];
 
-/** A token by the command that the page tells of, signed with the secret that its shell has. */
+/** A token from the command that the page shows, signed with the shell's secret. */
 async function token(role, user) {
   const who = user ? `--user ${user}` : `--role ${role}`;
   return (await (await reader.shell.run(`tidings token --tenant acme ${who}`))()).trim();
@@ -49,7 +49,7 @@ async function ask(as, query, variables) {
   return data;
 }
 
-/** What the block that has just been done is waited for, or looked at by more than the page prints. */
+/** Waits for the effect of the last block, or checks more than the page prints. */
 async function after({ language, text }) {
   if (language === 'sh' && text.includes('serve')) await answers(`http://127.0.0.1:${server}/readyz`);
   if (text.includes('serve --demo')) await greeted();
@@ -64,7 +64,7 @@ async function after({ language, text }) {
   if (text.includes('python3 mint.py')) await accepted();
 }
 
-/** What the demo prints is what the page says: its links, three tokens, and a call that is answered. */
+/** The demo prints what the page says: links, three tokens, and a working request. */
 async function greeted() {
   const greeting = await until(async () => (await reader.printed()).match(/.*-d '.*'\n/s)?.[0], 'the demo prints no call');
   for (const name of ['console', 'desk']) assert.match(greeting, new RegExp(`^ {2}${name} +http://\\S+/${name}#token=\\S+$`, 'm'));
@@ -75,7 +75,7 @@ async function greeted() {
   assert.ok(data.viewer.overview.unread.count > 0);
 }
 
-/** Every token that programs of other languages have printed is one of ada's. */
+/** Every token printed by the programs in other languages is valid for ada. */
 async function accepted() {
   const tokens = (await reader.printed()).trim().split('\n');
   for (const token of tokens) {
@@ -87,7 +87,7 @@ async function accepted() {
   console.log(`tokens: ${tokens.length} languages`);
 }
 
-/** The page: what it says that it does, from its own origin. */
+/** Tests the page of docs/getting-started.md from its own origin. */
 async function look() {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -109,12 +109,12 @@ async function look() {
       await until(areSo, () => `the titles are ${JSON.stringify(shown)}, not ${JSON.stringify(names)}`);
     };
 
-    // What the walk before has left: one item, which was read.
+    // State left by the blocks before: one item, already read.
     await bell(0).click();
     await titles('ben commented on Pricing');
     assert.equal(await page.locator('#count').isVisible(), false);
 
-    // It rings.
+    // The bell rings.
     await ask(['admin'], 'mutation { saveMessageType(input: { code: "billing", title: "Billing", position: 1 }) { code } }');
     const send = 'mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }';
     const message = (type, content) => ({ message: { type, receiver: 'ada', content } });
@@ -125,7 +125,7 @@ async function look() {
     await titles('ben commented on Plans', '<b>Bold</b>', 'An invoice', 'ben commented on Pricing');
     assert.equal(await page.getByRole('link', { name: 'An invoice' }).getAttribute('href'), '/invoices/10');
 
-    // By type, one by its id, and all up to what is shown.
+    // Filters by type, marks one item by its id, and marks all that are shown.
     await page.getByLabel('Which').selectOption({ label: 'Billing (2)' });
     await titles('<b>Bold</b>', 'An invoice');
     await page.locator('li', { hasText: 'An invoice' }).getByTitle('Mark as read').click();
@@ -136,7 +136,7 @@ async function look() {
     await page.getByLabel('Which').selectOption('');
     await page.locator('li.unread', { hasText: 'commented on Plans' }).waitFor();
 
-    // What is done elsewhere is seen here; and nothing of this is left to whoever reads on.
+    // Changes by others appear on the page. Retracts everything, so that the rest of the page starts clean.
     for (const { notification } of sent) {
       await ask(['service'], 'mutation($id: ID!) { retractSentNotification(id: $id) { status } }', notification);
     }
@@ -158,7 +158,7 @@ async function look() {
   }
 }
 
-/** The settings as the program tells them: variable and default of each option. */
+/** The settings in the program's help: variable and default of each option. */
 function help() {
   const text = execFileSync(BINARY, ['serve', '--help'], { env: { PATH: process.env.PATH }, encoding: 'utf8' });
   const options = text.split(/^ +(?:-\w, |    )--(?=[a-z])/m).slice(1);
@@ -167,11 +167,11 @@ function help() {
     return [name, { variable: option.match(/\[env: (\w+)=?/)?.[1] ?? '', standard: option.match(/\[default: [`"]?([^\]`"]*)[`"]?\]/)?.[1] ?? 'none' }];
   }));
   settings.delete('help');
-  // What the help does not show the value of may be kept in a file.
+  // Settings without a value in the help may be read from a file.
   return { settings, secrets: [...text.matchAll(/\[env: (\w+)\]/g)].map(([, name]) => name).sort() };
 }
 
-/** The settings as the tables have them. */
+/** The settings in the documentation's tables. */
 async function tables() {
   const found = new Map();
   const secrets = [];
@@ -208,7 +208,7 @@ const readerOf = (page) => new Reader(page, {
   token,
   url: () => `http://127.0.0.1:${server}/graphql`,
   settings: {
-    // The toolchain, and what it has built before, wherever the reader's home is.
+    // The Rust toolchain and build cache, because HOME is another folder.
     CARGO_HOME: process.env.CARGO_HOME ?? join(homedir(), '.cargo'),
     RUSTUP_HOME: process.env.RUSTUP_HOME ?? join(homedir(), '.rustup'),
     CARGO_TARGET_DIR: process.env.CARGO_TARGET_DIR ?? join(ROOT, 'target/clients'),
@@ -220,7 +220,7 @@ const readerOf = (page) => new Reader(page, {
   leaves: LEAVES,
   packages: 'tests/clients/node_modules',
   own: { '@tidings/client': 'ui/client' },
-  // The README shows the bell's five lines; docs/getting-started.md serves them.
+  // README.md only shows the page; docs/getting-started.md also serves it.
   shown: page === 'README.md' ? ['bell.html'] : [],
   says: here,
   after,

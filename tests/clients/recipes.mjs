@@ -1,4 +1,4 @@
-// The recipes, done from top to bottom, each in a tenant of its own, and by a server of its own where it starts one.
+// Follows each recipe from top to bottom in its own tenant, and on its own server if the recipe starts one.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Servers of their own for whoever wants one: a demo, or one over a database that outlives it.
+// Starts servers for tests: a demo, or a server whose database survives restarts.
 
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
@@ -10,16 +10,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** What is started. */
+/** The binary under test. */
 export const BINARY = process.env.TIDINGS_BIN ?? fileURLToPath(new URL('../../target/debug/tidings', import.meta.url));
 
-/** How long the server may take to say that it is ready, in milliseconds. */
+/** The time limit until the server is ready, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** What its tokens are signed with. */
+/** The secret that signs tokens. */
 export const SECRET = 'the secret of the clients, 32 bytes and more';
 
-/** Starts the demo; gives its address, tokens of a user, a service and an operator, and a way to stop it. */
+/** Starts the demo; returns its address, tokens of a user, a service and an operator, and a function to stop it. */
 export async function start() {
   if (process.env.TIDINGS_URL) {
     return { url: process.env.TIDINGS_URL, token: process.env.TIDINGS_TOKEN, stop() {} };
@@ -47,7 +47,7 @@ export async function start() {
   return { url, token: said('user'), service: said('service'), admin: said('admin'), stop: () => child.kill() };
 }
 
-/** A token as a partner's backend signs it (RFC 7519, HS256), valid for so many seconds. */
+/** A token as a backend signs it (RFC 7519, HS256), valid for `seconds`. */
 export function token(tenant, sub, role = 'user', seconds = 3600) {
   const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const claims = { tenant, sub, role, exp: Math.floor(Date.now() / 1000) + seconds };
@@ -55,11 +55,11 @@ export function token(tenant, sub, role = 'user', seconds = 3600) {
   return `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
 }
 
-/** A server over an SQLite database of its own, that can be ended in any way and started again at the same address. */
+/** A server with its own SQLite database that can be stopped in any way and restarted at the same address. */
 export class Server {
   /**
-   * With further settings, as variables of the environment, or what gives them for the server's port, and by another binary where that is
-   * wanted.
+   * Starts a server. `settings` are environment variables, or a function of the port that returns them; `binary` may
+   * name another binary.
    */
   static async start(settings = {}, binary = BINARY) {
     const server = new Server();
@@ -70,12 +70,12 @@ export class Server {
     return server;
   }
 
-  /** What a command over its database has to be set to, too. */
+  /** Settings for commands that use the same database. */
   get own() {
     return { DATABASE_URL: `sqlite://${join(this.folder, 'tidings.db')}?mode=rwc`, TIDINGS_SECRET: SECRET };
   }
 
-  /** Starts it, once more after it was ended. */
+  /** Starts the server, or restarts it after its end. */
   async run() {
     this.child = spawn(this.binary, ['serve'], { env: this.environment(), stdio: ['ignore', 'ignore', 'inherit'] });
     this.ended = once(this.child, 'exit');
@@ -87,7 +87,7 @@ export class Server {
     }
   }
 
-  /** The settings that its commands get. */
+  /** The environment of its commands. */
   environment() {
     return {
       PATH: process.env.PATH,
@@ -98,14 +98,14 @@ export class Server {
     };
   }
 
-  /** Ends it by a signal, and gives its exit code. */
+  /** Stops it with a signal and returns its exit code. */
   async end(signal) {
     this.child.kill(signal);
     const [code] = await this.ended;
     return code;
   }
 
-  /** What is answered to a request. */
+  /** The response to an operation. */
   async answer(token, query, variables = {}) {
     const answer = await fetch(`http://127.0.0.1:${this.port}/graphql`, {
       method: 'POST',
@@ -115,21 +115,21 @@ export class Server {
     return answer.json();
   }
 
-  /** The data that a request gives; it fails where there is none. */
+  /** The data of an operation; throws if there are errors. */
   async ask(token, query, variables = {}) {
     const { data, errors } = await this.answer(token, query, variables);
     if (errors) throw new Error(JSON.stringify(errors));
     return data;
   }
 
-  /** Ends it for good, and removes what it stored. */
+  /** Stops the server and deletes its data. */
   async remove() {
     if (this.child.exitCode === null && this.child.signalCode === null) await this.end('SIGKILL');
     await rm(this.folder, { recursive: true, force: true });
   }
 }
 
-/** A port that nobody has at the moment. */
+/** A currently free port. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

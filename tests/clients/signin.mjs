@@ -1,6 +1,6 @@
-// Signing in to the desk in a real browser, headless Chromium, by a provider of others (npm `oidc-provider`): there, back, asking by the
-// cookie alone, and out again; and pages of other origins, which have the browser send the cookie and get nothing by it. `CHROMIUM` names
-// another browser than Debian's.
+// Sign-in to the desk in headless Chromium with an independent provider (npm `oidc-provider`): sign in, send requests
+// with only the cookie, sign out. Pages of other origins can make the browser send the cookie, but gain nothing.
+// `CHROMIUM` names another browser than Debian's.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core';
 
 import { Server, freePort, token } from './server.mjs';
 
-/** Who has an account at the provider. */
+/** The accounts at the provider. */
 const ACCOUNTS = {
   ada: { name: 'Ada Obi', email: 'ada@example.com', email_verified: true, groups: ['staff', 'operators'] },
   bo: { name: 'Bo <b>Berg</b>', email: 'bo@example.com', email_verified: true, groups: ['support'] },
@@ -32,7 +32,7 @@ const server = await Server.start((port) => ({
 }));
 const origin = `http://127.0.0.1:${server.port}`;
 
-/** The provider; what it warns of is that its keys and pages are for trying it out, and Node.js older than it likes. */
+/** The provider. Hides its warnings about development keys and pages, and about the Node.js version. */
 async function provide() {
   const { warn } = console;
   console.warn = () => {};
@@ -73,7 +73,7 @@ const browser = await chromium.launch({
   ],
 });
 
-/** Goes to the provider as somebody, and comes back; gives the answer that they see in the end. */
+/** Signs in at the provider and returns; gives the final response. */
 async function signIn(page, login, to = '/desk/sent?q=a') {
   await page.goto(`${origin}/desk/session/begin?to=${encodeURIComponent(to)}`);
   assert.ok(page.url().startsWith(`${issuer}/interaction/`), page.url());
@@ -91,12 +91,12 @@ async function signIn(page, login, to = '/desk/sent?q=a') {
   return end;
 }
 
-/** Once a page of ours is shown, or the browser's own where there is none. */
+/** Waits until a page of ours is shown, or the browser's error page. */
 async function landed(page) {
   await page.waitForURL((url) => url.origin === origin || url.protocol === 'chrome-error:');
 }
 
-/** What a page of ours is answered, by the cookie alone. */
+/** Sends an operation from a page of ours, authenticated by the cookie only. */
 async function ask(page, query, headers = { 'x-tidings-desk': '1' }) {
   return page.evaluate(async ({ query, headers }) => {
     const answer = await fetch('/graphql', {
@@ -108,13 +108,13 @@ async function ask(page, query, headers = { 'x-tidings-desk': '1' }) {
   }, { query, headers });
 }
 
-/** On a page of ours, that which says who is signed in. */
+/** The current session, read in a page of ours. */
 async function session(page) {
   await page.goto(`${origin}/desk/session`);
   return JSON.parse(await page.locator('body').innerText());
 }
 
-/** What a socket of a page is told: its first message, or the code of its end. */
+/** The first message of a page's WebSocket, or its close code. */
 function socket(page, url) {
   return page.evaluate((url) => new Promise((resolve) => {
     const socket = new WebSocket(url, 'graphql-transport-ws');
@@ -131,7 +131,7 @@ async function codes() {
   return messageTypes.map(({ code }) => code);
 }
 
-/** There, back, asking, out, and in again. */
+/** Signs in, sends requests, signs out, and signs in again. */
 async function comesAndGoes() {
   const context = await browser.newContext();
   const page = await context.newPage();
@@ -158,7 +158,7 @@ async function comesAndGoes() {
   assert.equal(await socket(page, `ws://127.0.0.1:${server.port}/graphql`), 'connection_ack');
   await attacked(page);
 
-  // Out: the provider asks, for its own session ends with ours.
+  // Sign-out: the provider asks for confirmation, because its own session ends too.
   const { to } = await page.evaluate(async () => {
     const answer = await fetch('/desk/session/end', { method: 'POST', headers: { 'x-tidings-desk': '1' } });
     return answer.json();
@@ -173,19 +173,19 @@ async function comesAndGoes() {
   assert.equal((await ask(page, saveType('late'))).errors[0].extensions.code, 'UNAUTHENTICATED');
   assert.deepEqual(await codes(), ['mine']);
 
-  // The provider asks who it is once more.
+  // The provider asks for the login again.
   await signIn(page, 'bo', '/desk');
   const { role, name } = (await session(page)).session;
   assert.deepEqual([role, name], ['service', 'Bo <b>Berg</b>']);
   await context.close();
 }
 
-/** Pages of another origin, of the same site and of another one, in the tab of somebody who is signed in. */
+/** Attacks from pages of another origin (same site and cross site) in a signed-in user's tab. */
 async function attacked(page) {
   const evil = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end('<p>evil</p>')).listen(0, '127.0.0.1');
   await once(evil, 'listening');
   const { port } = evil.address();
-  // Of the same site, whose requests have the cookie, and of another.
+  // Same site, so its requests carry the cookie; then cross site.
   for (const host of ['127.0.0.1', 'localhost']) {
     await page.goto(`http://${host}:${port}/`);
     const body = JSON.stringify({ query: saveType('evil') });
@@ -207,7 +207,7 @@ async function attacked(page) {
     }, { origin, body });
     assert.deepEqual(tried, ['opaque', 'refused', 'refused', 'refused', 'opaque'], host);
     assert.equal(await socket(page, `ws://127.0.0.1:${server.port}/graphql`), 1006, 'the socket is not opened');
-    // A form that goes there as a whole.
+    // A form submission with navigation.
     const posted = page.waitForResponse((response) => response.url() === `${origin}/graphql`);
     await page.evaluate(({ origin, body }) => {
       const form = Object.assign(document.createElement('form'), { method: 'post', action: `${origin}/graphql`, enctype: 'text/plain' });
@@ -224,10 +224,10 @@ async function attacked(page) {
   assert.notEqual((await session(page)).session, null, 'nobody was signed out');
 }
 
-/** For whom the provider vouches, and who may not come in; and who does not want to. */
+/** Users that the provider accepts but the desk refuses, and a cancelled sign-in. */
 async function staysOut() {
   for (const [login, words] of [
-    ['chen', 'Nothing in your claim “groups” is among what may use the desk.'],
+    ['chen', 'No value of your claim “groups” gives access to the desk.'],
     ['dan', 'The provider has not verified your e-mail address.'],
   ]) {
     const context = await browser.newContext();

@@ -1,5 +1,6 @@
-// The elements of ui/ in real browsers, headless Chromium and in part Firefox, on pages of another site, against the binary (`TIDINGS_BIN`, else the debug
-// build). `node ui.mjs bell keyboard` runs some of it; `STEPS` and `SEED` say how far random steps go, and how they begin.
+// The elements of ui/ in headless Chromium and partly in Firefox, on pages of another site, against the binary
+// (`TIDINGS_BIN`, default: the debug build). `node ui.mjs bell keyboard` runs only these; `STEPS` and `SEED` control
+// random steps.
 
 import { Scene } from './ui/scene.mjs';
 import { announcements, axe, forced, keyboard, languages, motion, names } from './ui/access.mjs';
@@ -36,10 +37,10 @@ const TESTS = {
   expired,
 };
 
-/** Only by name: they check nothing, and write files. */
+/** Run only by name: they write pictures and check nothing. */
 const PICTURES = { pictures, states };
 
-/** So many run side by side: most of what they do is to wait. */
+/** How many tests run in parallel: they mostly wait. */
 const LANES = 3;
 
 const chosen = process.argv.slice(2);

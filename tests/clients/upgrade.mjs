@@ -1,9 +1,10 @@
-// Two versions of the binary over one database, as in a rolling upgrade and back: node upgrade.mjs OLD NEW [postgres|mysql|sqlite …]
+// Two versions of the binary over one database, as in a rolling upgrade and rollback: node upgrade.mjs OLD NEW
+// [postgres|mysql|sqlite …]
 //
-// Everything that happens meanwhile, by chance, is done to a small model as well (upgrade/tenant.mjs), and at every tenth step both
-// versions have to say what it says. Sessions on both have to hear everything once and in order; nodes that nobody has stopped have to be
-// ready all the time. On SQLite there is one process at a time. `SEED` has the same things happen again, `STEPS` more or fewer of them.
-// Needs `psql`, `mysql` (or `mariadb`) and `sqlite3`; `TIDINGS_TEST_POSTGRES` and `TIDINGS_TEST_MYSQL` name other servers than this machine's.
+// Random operations also run on a small model (upgrade/tenant.mjs); at every tenth step both versions must match it.
+// Sessions on both must receive everything once and in order; running nodes must stay ready. SQLite has one process at
+// a time. `SEED` repeats a run, `STEPS` sets its length. Needs `psql`, `mysql` (or `mariadb`) and `sqlite3`;
+// `TIDINGS_TEST_POSTGRES` and `TIDINGS_TEST_MYSQL` name other database servers than the local ones.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -20,17 +21,17 @@ const [OLD, NEW, ...asked] = process.argv.slice(2);
 assert.ok(OLD && NEW, 'node upgrade.mjs OLD NEW [postgres|mysql|sqlite …]');
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
-/** At least so many steps between two changes of what runs, and how often all is compared. */
+/** The least number of steps between two restarts, and the steps between two comparisons. */
 const STEPS = Number(process.env.STEPS ?? 40);
 const COMPARED = 10;
 
 /** How often nodes are asked whether they are ready, in milliseconds. */
 const LOOK = 20;
 
-/** How long a command may take, in milliseconds. */
+/** The time limit of a command, in milliseconds. */
 const PATIENCE = 30_000;
 
-/** Who hears live what is theirs, by each of the clients on each node. */
+/** Users with live subscriptions: each uses every client on every node. */
 const LISTENERS = ['ada', 'bob'];
 
 const SETTINGS = { TIDINGS_RATE: '0', TIDINGS_SOCKET_RATE: '0', TIDINGS_DRAIN_SECONDS: '0' };
@@ -50,12 +51,12 @@ function mustRun(command, args) {
   return stdout;
 }
 
-/** Runs another command of a binary with a node's settings, at an address that is free. */
+/** Runs another command of a binary with a node's settings, at a free address. */
 function runBeside(node, binary, command) {
   return run(binary, [command], { env: { ...node.environment(), TIDINGS_LISTEN: '127.0.0.1:0' }, timeout: PATIENCE });
 }
 
-/** A database of this run, by SQL as its own program understands it. */
+/** A database for this run, used through the command-line client of its kind. */
 class Database {
   static KINDS = ['postgres', 'mysql', 'sqlite'];
 
@@ -68,7 +69,7 @@ class Database {
     this.url = servers[kind];
   }
 
-  /** Nodes of a database share it, but for SQLite's. */
+  /** Nodes share the database, except for SQLite. */
   get settings() {
     return this.url ? { ...SETTINGS, DATABASE_URL: `${this.url}/${this.name}` } : SETTINGS;
   }
@@ -90,7 +91,7 @@ class Database {
     if (this.kind !== 'sqlite') this.#sql(`DROP DATABASE IF EXISTS ${this.name}${force}`);
   }
 
-  /** The lines that a statement gives. */
+  /** The output lines of a statement. */
   rows(text) {
     return this.#sql(text, this.name).split('\n').filter(Boolean);
   }
@@ -100,7 +101,7 @@ class Database {
   }
 }
 
-/** Asks a node all the time whether it is ready. */
+/** Polls whether a node is ready. */
 class Watch {
   looks = 0;
   others = [];
@@ -126,7 +127,7 @@ class Watch {
   }
 }
 
-/** A user who hears what is theirs, by one of the public clients on one node. */
+/** A user's live subscriptions in one of the public clients on one node. */
 class Session {
   heard = [];
 
@@ -137,7 +138,7 @@ class Session {
     Object.assign(session, { server, user, from: user.heard.length, name: `${name} by ${client.name} on port ${server.port}` });
     const { viewer } = await server.ask(own, '{ viewer { overview { cursor } } }');
     const opened = client.open(`http://127.0.0.1:${server.port}/graphql`, () => own, Infinity, () => {});
-    // Where its node is down there is nothing to close.
+    // If its node is down, there is nothing to close.
     session.close = () => Promise.resolve(opened.close()).catch(() => {});
     const failed = (failure) => (session.failure = failure);
     const item = ({ data }) => session.heard.push(data.itemReceived.node.notificationId);
@@ -146,7 +147,7 @@ class Session {
     return session;
   }
 
-  /** Waits until it has heard all that there is, and compares. */
+  /** Waits until everything has arrived, and compares. */
   async check(tenant) {
     const expected = this.user.heard.slice(this.from);
     const hasAll = () => this.failure || this.heard.length >= expected.length;
@@ -158,7 +159,7 @@ class Session {
   }
 }
 
-/** Nodes over one database, of which some are up, and what happens to them. */
+/** Nodes over one database, some of them running, and the operations on them. */
 class Upgrade {
   steps = 0;
   compared = 0;
@@ -171,7 +172,7 @@ class Upgrade {
 
   constructor(database, seed) {
     this.database = database;
-    // Which node is asked hangs on how long starts take, what is asked does not.
+    // Separate seeds: which nodes run depends on timing, but the operations must be reproducible.
     this.chance = new Random(seed + 1);
     const ask = (role, sub, query, variables) => this.chance.one(this.up).ask(token(TENANT, sub, role), query, variables);
     this.tenant = new Tenant(new Random(seed), ask, () => this.hear(this.sessions));
@@ -195,7 +196,7 @@ class Upgrade {
     this.watches.delete(node);
   }
 
-  /** One is stopped, and started again at the same place, by another version. */
+  /** Stops a node and starts it at the same address with another version. */
   async replace(node, binary) {
     await this.#isLeft(node);
     assert.equal(await node.end('SIGTERM'), 0, 'a node ends well');
@@ -215,7 +216,7 @@ class Upgrade {
     return Promise.all(sessions.map((session) => session.check(this.tenant)));
   }
 
-  /** Things happen, at least `STEPS` of them, and until `meanwhile` is over. */
+  /** Runs operations, at least `STEPS` of them, until `meanwhile` has ended. */
   async load(meanwhile = Promise.resolve()) {
     let isOver = false;
     const over = () => (isOver = true);
@@ -230,7 +231,7 @@ class Upgrade {
     await this.compare();
   }
 
-  /** Every node that is up says what the model says, and whoever listens there has heard it. */
+  /** Compares every running node and every session with the model. */
   async compare() {
     const up = [...this.up];
     for (const name of USERS) {
@@ -239,7 +240,7 @@ class Upgrade {
       for (const [first, node] of up.entries()) {
         const { viewer } = await node.ask(own, Tenant.READ);
         const edges = [];
-        // The next page is another node's.
+        // Each page comes from another node.
         for (let [page, after, isMore] = [first, null, true]; isMore; page += 1) {
           const { viewer } = await up[page % up.length].ask(own, Tenant.LIST, { after });
           edges.push(...viewer.inbox.edges);
@@ -252,7 +253,7 @@ class Upgrade {
     await this.hear(this.sessions.filter(({ server }) => up.includes(server)));
   }
 
-  /** With tables that need a newer program, an older one names what it lacks: while it runs, at its start, and to its doctor. */
+  /** If the tables need a newer program, an older one names the migration: in /readyz, at start, and in `doctor`. */
   async cannot(newer) {
     const [old] = this.nodes;
     this.sessions.forEach((session) => session.close());
@@ -287,7 +288,7 @@ class Upgrade {
   }
 }
 
-/** Upgrades nodes over a database one after the other, and rolls them back; says what was compared. */
+/** Upgrades nodes over a database one after the other and rolls them back; prints the results. */
 async function upgradeOver(kind) {
   const database = new Database(kind);
   database.create();
@@ -309,7 +310,7 @@ async function upgradeOver(kind) {
       const [, second] = upgrade.nodes;
       await upgrade.listen(second);
       await upgrade.load();
-      // Onwards, and back.
+      // Upgrade the other node, then roll back both.
       for (const [node, binary] of [[first, NEW], [second, OLD], [first, OLD]]) await upgrade.load(upgrade.replace(node, binary));
     }
     const newer = database.migrations().filter((name) => !older.includes(name));

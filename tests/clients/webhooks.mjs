@@ -1,5 +1,5 @@
-// Receivers of webhooks, as docs/webhooks.md prints them in JavaScript and in Python, with the libraries of Standard Webhooks: each event
-// reaches them, a wrong secret is noticed, and while one secret replaces another both are right. `TIDINGS_BIN` names the binary.
+// The webhook receivers of docs/webhooks.md in JavaScript and Python, with the Standard Webhooks libraries: they
+// receive all events, reject a wrong secret, and accept both secrets in a rotation. `TIDINGS_BIN` names the binary.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ import { Server, token } from './server.mjs';
 
 const DOCUMENT = readFileSync(fileURLToPath(new URL('../../docs/webhooks.md', import.meta.url)), 'utf8');
 
-/** How long something may take that takes a moment, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 30_000;
 
 const [admin, service] = [token('acme', 'operator', 'admin'), token('acme', 'shop', 'service')];
@@ -28,7 +28,7 @@ const TEST = 'mutation Test($id: ID!) { testWebhookEndpoint(id: $id) { state las
 const SEND = `mutation Send($title: String!) { sendMessage(input: { type: "news", receiver: "ada", content: { title: $title } }) {
   notification { id } } }`;
 
-/** The first block of a language in the document. */
+/** The first code block of a language in the document. */
 const printed = (language) => DOCUMENT.match(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's'))[1];
 
 async function until(what, holds) {
@@ -46,7 +46,7 @@ async function freePort() {
   return port;
 }
 
-/** A receiver of the document in a process of its own, which prints what it takes. */
+/** A receiver from the document, in its own process, which prints what it accepts. */
 class Receiver {
   static async start([command, ...args], folder, secret, port) {
     const receiver = new Receiver();
@@ -64,7 +64,7 @@ class Receiver {
   }
 }
 
-/** Everything of one language. */
+/** All checks for one language. */
 async function passes(server, command, folder) {
   const port = await freePort();
   const input = { url: `http://127.0.0.1:${port}/`, events: ['NOTIFICATION_PUBLISHED', 'NOTIFICATION_RETRACTED'] };
@@ -101,7 +101,7 @@ async function passes(server, command, folder) {
   await server.ask(admin, 'mutation Delete($id: ID!) { deleteWebhookEndpoint(id: $id) { deletedId } }', { id: endpoint.id });
 }
 
-/** That the library notices each flipped byte, an old timestamp and another id, of what the server has signed. */
+/** The library detects each flipped byte, an old timestamp and a changed id in a request that the server signed. */
 async function noticesEverything(server) {
   const { createServer: createHttp } = await import('node:http');
   let taken;

@@ -1,4 +1,4 @@
-//! What becomes of a notification after it was sent.
+//! A notification after it was sent: schedule, amendments, statistics, erasure and sweep.
 
 mod amend;
 mod expire;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::support::Actor;
 
-/// What an operator asks of a notification.
+/// The fields that an operator requests of a notification.
 const FIELDS: &str = "{ id status title body publishAt publishedAt updatedAt expiresAt retractedAt audience { everyone userCount } \
     stats { audienceSize deliveredCount readCount } }";
 
-/// Sends an announcement with more than the usual and returns the notification.
+/// Sends an announcement with additional input fields and returns the notification.
 pub async fn announce(operator: &Actor<'_>, input: Value) -> Value {
     let query = format!(
         "mutation($input: SendAnnouncementInput!) {{ sendAnnouncement(input: $input) {{ notification {FIELDS} }} }}"
@@ -44,7 +44,7 @@ pub async fn look_at(operator: &Actor<'_>, id: &Value) -> Value {
     operator.ask(&query, json!({ "id": id })).await["sentNotification"].take()
 }
 
-/// The titles of what was sent, by a filter.
+/// Returns the titles of the sent notifications that match a filter.
 async fn sent(operator: &Actor<'_>, filter: Value) -> Vec<String> {
     let query =
         "query($filter: NotificationFilter) { sentNotifications(filter: $filter, first: 50) { nodes { title } } }";

@@ -1,4 +1,4 @@
-//! What clients' tools build upon: ids, payloads, pages and words.
+//! The parts of the API that client tools depend on: ids, payloads, pages and names.
 
 mod identity;
 mod pages;

@@ -1,4 +1,4 @@
-//! Who may know whom. Checked in the text, so that nothing has to be declared twice.
+//! Checks which modules may import which. It reads the source text, so that dependencies are declared only once.
 
 mod imports;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use imports::{Imports, imports, rings, sources};
 
-/// Modules of `src/`, lowest first; those of one line may know each other, though not in a ring.
+/// The modules of `src/`, lowest first. Modules of one line may import each other, but not in a cycle.
 const FLOORS: [&[&str]; 14] = [
     &["error", "clock", "config", "fair_semaphore", "json", "telemetry", "text"],
     &["egress", "mail", "push", "source", "vault", "wechat"],
@@ -24,7 +24,7 @@ const FLOORS: [&[&str]; 14] = [
     &["main"],
 ];
 
-/// The nouns of `src/domain`, lowest first: each knows only those before it.
+/// The modules of `src/domain`, lowest first. Each imports only those before it.
 const NOUNS: [&str; 26] = [
     "ended_session",
     "tenant",
@@ -87,7 +87,7 @@ fn a_noun_of_the_domain_knows_only_those_below() {
     }
 }
 
-/// The objects of GraphQL refer to each other as the API says, and so do the files that have them.
+/// GraphQL objects refer to each other as the API requires, so their files may form cycles.
 #[test]
 fn no_files_know_each_other_in_a_ring_but_the_objects_of_graphql() {
     let imports = imports();

@@ -1,4 +1,4 @@
-//! Who did what to what is written down, once, and with what they did.
+//! The audit log records each change exactly once, with its actor, its subject and its arguments.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ async fn log(app: &TestApp, filter: Value) -> Vec<Value> {
     data["auditLog"]["nodes"].as_array().unwrap().clone()
 }
 
-/// The newest first, as `role action KIND subject`.
+/// Returns the entries, newest first, as `role action KIND subject`.
 async fn lines(app: &TestApp, filter: Value) -> Vec<String> {
     let line = |of: &Value| {
         let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
@@ -32,8 +32,9 @@ async fn entries(app: &TestApp) -> Vec<audit_entry::Model> {
     Entries::find().all(&app.app.db.read).await.unwrap()
 }
 
-/// What a service or an operator does, and what the log says of it, behind the role. `$sent` is something that was sent, `$hook` an
-/// endpoint, `$item` an item of ada's and `$who` the role, so that neither finds done what it is to do.
+/// The roles that may run a mutation, the mutation, and its audit entry without the role. `$sent` is a sent
+/// notification, `$hook` a webhook endpoint, `$item` an item of ada's and `$who` the role, so that each role gets a
+/// subject of its own.
 const ACTS: [(&str, &str, &str); 62] = [
     (
         "service admin",
@@ -171,7 +172,7 @@ const ACTS: [(&str, &str, &str); 62] = [
     ("service admin", "eraseUser(id: \"ada-$who\") { erasedId }", "USER *"),
 ];
 
-/// What leaves no entry, or is tried with what it needs, and where or why.
+/// Mutations without an entry, or tested elsewhere because they need more setup; each with the reason or the test.
 const OTHERS: [(&str, &str); 7] = [
     ("sendNotifications", "each of them is as if it were sent by itself: a_send_costs_no_statement_for_it"),
     ("recordActivity", "happens a thousand times a second: what_users_do_and_what_is_refused_or_only_read_leaves_none"),
@@ -182,7 +183,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("replayOutboundDeliveries", "needs something that was given up"),
 ];
 
-/// Whoever adds a mutation says here what it leaves in the log.
+/// A new mutation must be added to one of the two lists.
 #[test]
 fn each_mutation_is_tried_or_it_is_said_why_not() {
     let schema = tidings::graphql::Schema::sdl();
@@ -350,7 +351,7 @@ on_every_database! {
         assert_eq!(lines(app, json!({ "actor": "shop" })).await.len() + lines(app, json!({ "actor": "operator" })).await.len(), 11);
         assert_eq!(lines(app, json!({ "subject": { "kind": "GROUP", "id": "g3" } })).await, ["ADMIN saveUserGroup GROUP g3"]);
         assert_eq!(lines(app, json!({ "since": ats[3], "until": ats[0] })).await, all[1..4]);
-        assert_eq!(app.admin().refused(LOG, json!({ "after": "x" })).await, "BAD_USER_INPUT after: is no cursor of this list");
+        assert_eq!(app.admin().refused(LOG, json!({ "after": "x" })).await, "BAD_USER_INPUT after: is not a cursor of this list");
         let stranger = app.stranger("ops", Role::Admin).ask(LOG, json!({})).await;
         assert_eq!(stranger["auditLog"]["nodes"], json!([]));
         assert!(app.service().refused(LOG, json!({})).await.starts_with("FORBIDDEN"));
@@ -383,7 +384,7 @@ on_every_database! {
     }
 }
 
-/// Of proxies, only those that are listed say where a caller comes from.
+/// Only listed proxies may state the caller's address.
 #[tokio::test]
 async fn who_is_believed_about_a_callers_address_is_listed() {
     for (listed, from, origin) in [
@@ -413,7 +414,7 @@ async fn who_is_believed_about_a_callers_address_is_listed() {
     }
 }
 
-/// Where a caller comes from is told by who opened the connection.
+/// Without a proxy, the peer address of the connection determines the caller's network class.
 #[tokio::test]
 async fn an_entry_says_from_what_kind_of_address_the_caller_came() {
     crate::support::with(crate::support::Kind::Sqlite, async |app: &TestApp| {
@@ -436,7 +437,7 @@ async fn an_entry_says_from_what_kind_of_address_the_caller_came() {
             (Some("10.0.0.7"), "PRIVATE"),
             // A private network is no proxy, unless it is listed.
             (Some("9.9.9.9, 10.0.0.7"), "PRIVATE"),
-            // What somebody has written themselves stands before what the proxy has added.
+            // A caller can forge the entries to the left of the proxy's own.
             (Some("anything, 8.8.8.8"), "PUBLIC"),
             (Some(", 8.8.8.8"), "PUBLIC"),
             (Some("127.0.0.1, 8.8.8.8:443"), "PUBLIC"),

@@ -1,4 +1,5 @@
-//! Several nodes with a board: overviews without a statement, and never an old one, whatever becomes of Redis.
+//! Several nodes with the Redis cache validation: overviews cost no statement and are never outdated, even if Redis
+//! fails.
 
 mod faults;
 
@@ -17,13 +18,13 @@ use crate::model::{Mix, check};
 use crate::overview::whatever_changes_is_seen;
 use crate::support::{Kind, Process, Redis, TestApp, config, everyone, free_port};
 
-/// How long nodes believe the board without looking, in milliseconds.
+/// How long nodes trust the invalidation epoch without reading it again, in milliseconds.
 const TRUST: u64 = 2000;
 
-/// The databases that several nodes may serve.
+/// The kinds of database that support several nodes.
 const KINDS: [Kind; 2] = [Kind::Postgres, Kind::Mysql];
 
-/// As many nodes as wanted over a database of their own, with a board on a Redis of their own, once they believe it.
+/// Runs a test with N nodes, a new database and a new Redis, once all nodes trust their epoch.
 async fn with_nodes<const N: usize>(kind: Kind, test: impl AsyncFnOnce(&[TestApp; N], &mut Redis)) {
     let Some(mut redis) = Redis::start().await else { return };
     let Some(database) = kind.migrated().await else { return };
@@ -44,7 +45,7 @@ async fn with_nodes<const N: usize>(kind: Kind, test: impl AsyncFnOnce(&[TestApp
     database.remove().await;
 }
 
-/// Waits until all of them believe the board.
+/// Waits until all nodes trust the invalidation epoch.
 async fn believed(nodes: &[TestApp]) {
     let until = Instant::now() + Duration::from_secs(30);
     while !nodes.iter().all(|node| node.app.board.as_ref().unwrap().is_trusted()) {
@@ -53,7 +54,7 @@ async fn believed(nodes: &[TestApp]) {
     }
 }
 
-/// Polls until that takes no statement.
+/// Polls until a poll runs no statement.
 async fn settled(node: &TestApp, user: &str) {
     for _ in 0..100 {
         if node.statements_of(node.user(user).overview()).await.0 == 0 {
@@ -88,9 +89,9 @@ async fn polls_are_answered_without_a_statement() {
                 assert!(!is_hit || statements == 0, "{statements} statements, and none was needed");
                 asked += usize::from(!is_hit);
             }
-            // A Redis that takes its time on a busy machine is not waited for.
+            // On a busy machine, Redis may be too slow; the node then asks the database.
             assert!(asked < 40, "{asked} of 200 polls asked the database");
-            // What happens to others in the tenant is no reason to ask.
+            // Changes for other users of the tenant do not invalidate the overview.
             settled(other, "ada").await;
             app.service().message("news", "ben", "to ben").await;
             app.user("ben").mark("markRead", json!({ "matching": {} })).await;
@@ -98,7 +99,7 @@ async fn polls_are_answered_without_a_statement() {
             app.service().message("news", "ada", "to ada").await;
             assert_eq!(other.user("ada").overview().await, ["news: 2 (to ada)", "= 2"]);
 
-            // Nor for one that is told by a tag that nothing has changed.
+            // Nor does a poll with an `ETag` that is still valid ask the database.
             let poll = async |known: Option<&HeaderValue>| {
                 let request = Request::get("/graphql?query=%7Bviewer%7Boverview%7Bunread%7Bcount%7D%7D%7D%7D");
                 let request = request.header(AUTHORIZATION, format!("Bearer {}", other.user("ada").token));
@@ -119,7 +120,7 @@ async fn polls_are_answered_without_a_statement() {
 async fn whatever_changes_an_overview_is_seen_by_a_node_with_a_board() {
     for kind in KINDS {
         with_nodes(kind, async |[app, reader], _| {
-            // What is listened to, and whether it still holds; then nothing.
+            // A read runs at most two statements (subscriptions and revalidation), or none when the overview is cached.
             whatever_changes_is_seen(app, reader, &[0..=2, 0..=2, 0..=2]).await;
             assert!(hits(std::slice::from_ref(reader)) > 20);
         })
@@ -147,7 +148,8 @@ async fn who_listens_to_something_else_hears_of_it() {
 async fn inboxes_are_as_the_model_says_on_nodes_with_a_board() {
     for kind in KINDS {
         with_nodes(kind, async |nodes: &[TestApp; 1], redis| {
-            // Once the board is believed again a read of one node is not answered in time, so that it asks the database, and another one may not.
+            // Pause Redis each time the nodes trust it again. A read on one node then times out and asks the database,
+            // while another may not.
             let pauses = async {
                 loop {
                     sleep(Duration::from_millis(6 * TRUST)).await;
@@ -210,7 +212,7 @@ async fn a_board_that_could_not_be_is_refused() {
         (vec![("TIDINGS_BOARD", "1"), postgres, secret], "TIDINGS_BOARD needs REDIS_URL"),
         (
             vec![("TIDINGS_BOARD", "1"), redis, ("DATABASE_URL", "sqlite://x.db"), secret],
-            "a SQLite database is in this process",
+            "a SQLite database has one node",
         ),
         (vec![("TIDINGS_BOARD", "perhaps"), redis, postgres, secret], "is 1 or 0"),
     ] {

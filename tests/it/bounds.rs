@@ -1,4 +1,4 @@
-//! More of everything than fits into one statement, and the limits of what may be kept.
+//! Input larger than one statement can take, and the limits of stored data.
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use tidings::domain::{catalogue, tenant, user};
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
-/// More than two statements take as a list.
+/// More than two statements can take as a list.
 const MANY: usize = 2_100;
 
-/// Amends places of the log, from one to another, that others have, as if each had been retracted from the place `at` on.
+/// Retracts the log positions `from` to `to` directly in the database, by amendments from the position `at` on.
 async fn retract_by_hand(app: &TestApp, (from, to): (usize, usize), at: usize) {
     let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL \
         SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
@@ -23,7 +23,8 @@ async fn retract_by_hand(app: &TestApp, (from, to): (usize, usize), at: usize) {
     app.by_hand(&format!("UPDATE tenant SET last_seq = {0}, amended_seq = {0}", at + to - from)).await;
 }
 
-/// Puts so many items on top of a user's inbox, in a state and with an expiry, as if they had come long ago.
+/// Inserts this many items above the newest item of a user's inbox, with a state and an expiry, as if they had arrived
+/// long ago.
 async fn insert_by_hand(app: &TestApp, user: &str, (state, expires): (&str, &str), many: usize) {
     let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL \
         SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
@@ -36,7 +37,7 @@ async fn insert_by_hand(app: &TestApp, user: &str, (state, expires): (&str, &str
     app.by_hand("UPDATE users SET cursor_seq = (SELECT t.last_seq FROM tenant t WHERE t.id = users.tenant_id)").await;
 }
 
-/// Sends whatever the inputs say, a thousand at a time.
+/// Sends the inputs, a thousand at a time.
 async fn send(app: &TestApp, inputs: Vec<Value>) {
     let query = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
     for inputs in inputs.chunks(1000) {
@@ -66,7 +67,7 @@ async fn prefer(actor: &Actor<'_>, codes: impl Iterator<Item = usize>, enabled: 
     }
 }
 
-/// All that a user and those who look after them do about 300 notifications.
+/// Everything that a user and their backend do with 600 notifications, including the user's erasure.
 async fn days_of(app: &TestApp, user: &str) {
     let actor = app.user(user);
     actor.overview().await;
@@ -86,7 +87,7 @@ async fn days_of(app: &TestApp, user: &str) {
     app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
 }
 
-/// The most rows that PostgreSQL reads at once of what a line of the plan of Ada's list names.
+/// The most rows that PostgreSQL reads in a step of Ada's list that names `what`.
 async fn rows_of(app: &TestApp, filter: &Filter, way: Way, what: &str) -> Option<usize> {
     let tenant = tenant::named(&app.app, "acme").await.unwrap();
     let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
@@ -96,11 +97,11 @@ async fn rows_of(app: &TestApp, filter: &Filter, way: Way, what: &str) -> Option
     most_rows(app, list, what).await
 }
 
-/// How many rows a step of the statement's plan gives at most, of those that name `what`.
+/// The most rows returned by a step of the statement's plan that names `what`.
 async fn most_rows(app: &TestApp, mut statement: Statement, what: &str) -> Option<usize> {
     statement.sql = format!("EXPLAIN (ANALYZE, TIMING OFF) {}", statement.sql);
     let plan = app.app.db.read.query_all_raw(statement).await.unwrap();
-    // Not of what was never executed.
+    // Steps that were never executed have no row count.
     let many = |line: String| {
         let rows = line.split_once("(actual rows=")?.1.split(' ').next()?.parse::<usize>();
         line.contains(what).then_some(rows.expect("it is a number"))
@@ -108,8 +109,8 @@ async fn most_rows(app: &TestApp, mut statement: Statement, what: &str) -> Optio
     plan.iter().filter_map(|row| many(row.try_get_by_index(0).unwrap())).max()
 }
 
-/// Why PostgreSQL would read more for a statement as the tables grow, if it would: by the plan, a step of it reads many rows, or all that a
-/// tenant has. What changes something is not carried out again, which it would refuse.
+/// Returns the reason if the cost of a statement on PostgreSQL grows with the tables: a step of its plan reads many
+/// rows, or all rows of a tenant. Statements that change data are only planned, since a second execution would fail.
 async fn grows(app: &TestApp, mut statement: Statement) -> Option<String> {
     let text = statement.sql.clone();
     let is_read = text.starts_with("SELECT") && !text.contains(" FOR ");
@@ -144,19 +145,19 @@ async fn grows(app: &TestApp, mut statement: Statement) -> Option<String> {
     wrong.map(|line| format!("{line}\nof {text}\n{}", plan.join("\n")))
 }
 
-/// The tables that grow with what is sent and whom the tenant has heard of.
+/// The tables that grow with the sent notifications and the known users.
 const LARGE: [&str; 5] = ["notification", "publication", "inbox_item", "users", "subscription"];
 
 /// The most rows that a step may read.
 const MOST_ROWS: usize = 700;
 
 on_every_database! {
-    /// A value in a statement's text is another statement to be prepared, by each connection.
+    /// A literal value in the text of a statement makes another statement, which each connection has to prepare.
     async fn what_was_asked_for_one_user_is_prepared_for_the_next(app) {
         app.admin().define_type("chat").await;
         days_of(app, "ada").await;
         let before = app.texts();
-        // Beyond what a new inbox reaches back to.
+        // More than a new inbox reaches back to.
         app.advance(chrono::TimeDelta::days(100));
         days_of(app, "ben").await;
         let new: Vec<String> = app.texts().difference(&before).cloned().collect();
@@ -185,7 +186,7 @@ on_every_database! {
         }
         let reminder = |place: usize| json!({ "reminder": { "type": "comment", "content": { "title": place.to_string() },
             "target": { "type": "doc", "externalId": (place / 100 % targets).to_string() }, "action": actions[place % 100] } });
-        // Three of each, so that one transaction does not take all of them.
+        // Three per channel, more than one transaction takes.
         let sent = 3 * MANY;
         send(app, (0..sent).map(reminder).collect()).await;
         assert_eq!(ada.overview().await.last().unwrap(), &format!("= {sent}"));
@@ -219,11 +220,11 @@ on_every_database! {
         prefer(&ada, 0..1000, Some(false)).await.unwrap();
         prefer(&ada, 0..500, Some(true)).await.unwrap();
         let refused = prefer(&ada, 999..1001, Some(true)).await.unwrap_err();
-        assert_eq!(refused, "CONFLICT: \"a user has at most 1000 preferences of actions: put some back to the default\"");
+        assert_eq!(refused, "CONFLICT: \"a user has at most 1000 preferences of actions: reset some to the default\"");
         prefer(&ada, 0..1, None).await.unwrap();
         prefer(&ada, 1000..1001, Some(true)).await.unwrap();
         prefer(&ben, 0..1000, Some(false)).await.unwrap();
-        // Whoever has more from before can read them, and give them up.
+        // A user who exceeds the limit from earlier can still read preferences and reset them.
         app.by_hand(&format!("INSERT INTO action (tenant_id, code) SELECT a.tenant_id, {} FROM action a",
             if app.app.db.backend() == sea_orm::DbBackend::MySql { "CONCAT('old', a.id)" } else { "'old' || a.id" })).await;
         app.by_hand("INSERT INTO preference (user_id, scope, subject_id, enabled) SELECT u.id, 0, a.id, FALSE \
@@ -248,7 +249,7 @@ on_every_database! {
         assert_eq!(ada.refused("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await, refused);
         assert_eq!(ada.subscribe("2", &["comment"]).await, 0, "what is there already is no more");
 
-        // Ten thousand actions that nobody sends leave room for those that are sent.
+        // Beyond 10,000 actions, a preference creates no new action, but a send still does.
         let digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL \
             SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
         let code = if app.app.db.backend() == sea_orm::DbBackend::MySql {
@@ -259,7 +260,7 @@ on_every_database! {
         app.by_hand(&format!("INSERT INTO action (tenant_id, code) SELECT t.id, {code} FROM tenant t, {digits} a, {digits} b, \
             {digits} c, {digits} e")).await;
         let refused = prefer(&ada, 0..1, Some(false)).await.unwrap_err();
-        assert_eq!(refused, "CONFLICT: \"beyond 10000 actions of a tenant no new ones are made here\"");
+        assert_eq!(refused, "CONFLICT: \"the tenant has too many actions: at most 10000 can be created this way\"");
         prefer(&ada, 0..1, None).await.unwrap();
         app.service().remind("comment", "2", "a0", None, "hello").await;
         prefer(&ada, 0..1, Some(false)).await.unwrap();
@@ -272,10 +273,10 @@ on_every_database! {
         let page = "{ viewer { inbox(first: 20) { nodes { id } pageInfo { hasNextPage } } } }";
         let (walked, first) = app.statements_of(ada.ask(page, json!({}))).await;
         assert_eq!((walked, &first["viewer"]["inbox"]["pageInfo"]["hasNextPage"]), (1, &json!(true)));
-        // Archived, and expired before anybody has swept it.
+        // Archived items, and expired items that are not swept yet.
         for (state, expires) in [("2", "NULL"), ("0", "1")] {
             insert_by_hand(app, "ada", (state, expires), 10_000).await;
-            // In other words, of which no answer is remembered.
+            // Change the query text, so that no cached response is used.
             let again = format!("query In{state} {page}");
             let (ranges, below) = app.statements_of(ada.ask(&again, json!({}))).await;
             assert_eq!((ranges, &below), (2, &first));
@@ -283,7 +284,8 @@ on_every_database! {
         if app.app.db.backend() != DbBackend::Postgres {
             return;
         }
-        // By statistics that autovacuum would have made of so many rows; without any it may sort what a user has.
+        // Create the statistics that autovacuum would create for this many rows. Without them, PostgreSQL may sort all
+        // items of a user.
         app.by_hand("ANALYZE inbox_item").await;
         let rows = rows_of(app, &Filter::default(), Way::Walk, " on inbox_item").await;
         assert_eq!(rows, Some(63), "three pages, and no further");
@@ -316,7 +318,7 @@ on_every_database! {
         if app.app.db.backend() != DbBackend::Postgres {
             return;
         }
-        // Nor does autovacuum make any.
+        // Autovacuum must not create statistics either.
         app.by_hand("DO $$ DECLARE name text; BEGIN FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP \
             EXECUTE format('ALTER TABLE %I SET (autovacuum_enabled = off)', name); END LOOP; END $$").await;
         app.admin().define_type("chat").await;
@@ -331,7 +333,7 @@ on_every_database! {
             let items = ada.items(json!({})).await;
             let ids = json!({ "ids": items.iter().take(3).map(|of| of["id"].clone()).collect::<Vec<_>>() });
             let target = json!({ "matching": { "target": { "type": "doc", "externalId": "7" } } });
-            // By nodes that know nothing yet.
+            // Use nodes with empty caches.
             let statements = [
                 ("list", app.beside().await),
                 ("filtered list", app.beside().await),
@@ -409,7 +411,7 @@ on_every_database! {
         app.admin().announce("chat", everyone(), "to all").await;
         send(app, (0..5).map(|_| message("ada", "chat", None)).collect()).await;
         assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 6");
-        // Thousands of notifications to others, all of which are retracted, and then one to Ada.
+        // Thousands of notifications to others, all of them retracted, then the retraction of one of Ada's.
         let many = 12_000;
         retract_by_hand(app, (7, 6 + many), 7 + many).await;
         retract_by_hand(app, (3, 3), 7 + 2 * many).await;
@@ -418,7 +420,7 @@ on_every_database! {
         let (late, overview) = app.statements_of(app.user("ada").overview()).await;
         assert_eq!(overview.last().unwrap(), "= 5");
         assert!(late < first + 10, "{late} {first}");
-        // Now that she has something newer than those, they could be about what she has.
+        // Ada now has a newer item, so the retractions could concern her items.
         app.service().message("chat", "ada", "hello again").await;
         assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 6");
         let end = 8 + 2 * many;

@@ -1,4 +1,4 @@
-//! The catalogue: types, templates, reasons; and how soon every node knows it.
+//! The catalogue (types, templates, subscription reasons), and how soon a change reaches every node.
 
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ on_every_database! {
         let minus = format!("{{{{ {}1 }}}}", "-".repeat(6000));
         for (stored, why) in [
             ("{% set n = namespace() %}{% set n.a = n %}{{ n }}", "not allowed (line 1): a call"),
-            (minus.as_str(), "too long (line 1): more than 1000 names, values and signs in braces"),
+            (minus.as_str(), "too long (line 1): more than 1000 names, values and operators in braces"),
             ("\n{{ \"%1000000000d\"|format(1) }}", "not allowed (line 2): the filter \"format\""),
         ] {
             app.admin().define(templated("fine")).await;
@@ -201,13 +201,13 @@ on_every_database! {
         app.admin().define(json!({ "code": "bare", "title": "Bare", "template": null })).await;
         let delete = "mutation { deleteMessageType(code: \"gone\") { deletedId } }";
         app.admin().ask(delete, json!({})).await;
-        // It is told the same as by a node that knows, and where.
+        // A node with an outdated catalogue returns the same error and path as an up-to-date node.
         let gone = json!({ "inputs": [kept, message("gone", Some("gone"), None)] });
         let refused = other.service().refused(many, gone.clone()).await;
         assert_eq!(refused, app.service().refused(many, gone).await);
         assert!(refused.contains("inputs[1].message.type"), "{refused}");
 
-        // And nobody is made who is named in what is refused.
+        // A refused send creates none of the users that it names.
         app.admin().define_type("gone").await;
         other.admin().ask("{ messageTypes { code } }", json!({})).await;
         app.admin().ask(delete, json!({})).await;
@@ -218,13 +218,13 @@ on_every_database! {
             assert_eq!(found["inboxUser"], Value::Null);
         }
 
-        // Both nodes know by now: a third one does not.
+        // Both nodes have the current catalogue now. Use a third one with an outdated catalogue.
         let third = TestApp::start(app.app.config.database.url()).await;
         third.service().message("kept", "ben", "kept").await;
         app.admin().define(json!({ "code": "bare", "title": "Bare", "template": { "title": "again" } })).await;
         third.service().ask(many, json!({ "inputs": [message("bare", None, None)] })).await;
         app.admin().define(json!({ "code": "bare", "title": "Bare", "template": null })).await;
-        // What was sent before is replayed; what is new is refused; and nobody else's send has anything to do with it.
+        // A retry is a replay, a new send is refused, and the send of another request is not affected.
         let service = third.service();
         let untitled_now = json!({ "inputs": [kept, message("bare", None, None)] });
         let (replayed, refused, (status, sent)) = tokio::join!(

@@ -1,4 +1,4 @@
-//! Many at once, on two nodes where the database lets there be two: nothing is lost, doubled or out of order.
+//! Concurrent requests, on two nodes if the database supports that: nothing is lost, duplicated or out of order.
 
 mod amending;
 mod erasing;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Kind, TestApp, everyone};
 
-/// Gives out instants, each later than the ones before it, whatever the clocks of the nodes say.
+/// A logical clock: each instant is later than all before, independent of the nodes' clocks.
 #[derive(Default)]
 struct Ticks(AtomicUsize);
 
@@ -25,14 +25,14 @@ impl Ticks {
     }
 }
 
-/// From just before a request was made until just after it was answered.
+/// The time from just before a request to just after its response.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     began: usize,
     ended: usize,
 }
 
-/// A second node over the database of the first; none on SQLite, which has one process.
+/// A second node with the database of the first, or `None` on SQLite, which supports only one process.
 pub async fn second_node(app: &TestApp) -> Option<TestApp> {
     if app.app.db.backend() == DbBackend::Sqlite {
         return None;
@@ -40,12 +40,12 @@ pub async fn second_node(app: &TestApp) -> Option<TestApp> {
     Some(TestApp::start(app.app.config.database.url()).await)
 }
 
-/// How often each task of a test does its thing.
+/// How many times each task of a test repeats its action.
 pub fn rounds(app: &TestApp) -> usize {
     if app.app.db.backend() == DbBackend::Sqlite { 4 } else { 10 }
 }
 
-/// Two nodes that come up over an empty database migrate it once, and then see the same.
+/// Two nodes that start with an empty database migrate it once and then see the same data.
 async fn both_start(kind: Kind) {
     let Some(database) = kind.make().await else { return };
     let (one, other) = join(TestApp::start(&database.url), TestApp::start(&database.url)).await;
@@ -77,7 +77,7 @@ mod two_nodes_that_migrate_an_empty_database_at_once_both_start {
     }
 }
 
-/// Sends a reminder of something done to the document `plan`.
+/// The input of a reminder about a comment on the document `plan`.
 fn reminder(title: &str, sender: Option<&str>) -> Value {
     let target = json!({ "type": "doc", "externalId": "plan" });
     json!({ "type": "release", "target": target, "action": "comment", "sender": sender, "content": { "title": title } })

@@ -1,4 +1,4 @@
-//! Explanations: why a user has something in their inbox, or has not.
+//! Explanations of why a user has an item in their inbox or not.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ async fn explain(app: &TestApp, notification: &str, user: &str) -> Value {
     app.service().ask(EXPLAIN, variables).await["explainDelivery"].take()
 }
 
-/// The decision alone, which agrees with what is said of presence.
+/// Returns the decision, and checks that it agrees with `present`.
 async fn decision(app: &TestApp, notification: &str, user: &str) -> String {
     let explained = explain(app, notification, user).await;
     let decision = explained["decision"].as_str().unwrap().to_owned();
@@ -20,7 +20,7 @@ async fn decision(app: &TestApp, notification: &str, user: &str) -> String {
     decision
 }
 
-/// A comment of `ben` on the document 7; returns the notification's id.
+/// Sends a reminder about a comment by `ben` on the document 7; returns the notification's id.
 async fn comment(app: &TestApp) -> String {
     let query = "mutation { sendReminder(input: { type: \"comment\", target: { type: \"doc\", externalId: \"7\" }, action: \"comment\", \
         sender: \"ben\", content: { title: \"x\" } }) { notification { id } } }";

@@ -1,4 +1,4 @@
-//! Hearing: subscriptions, follows, groups and preferences.
+//! Subscriptions, follows, groups and preferences: the channels that reach a user.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;
@@ -33,7 +33,7 @@ on_every_database! {
             { "action": "like", "target": target, "createdAt": "2026-11-21T08:00:00.000Z" },
         ] }));
         let unknown = subscribe.replace("create\"", "destroy\"");
-        assert_eq!(app.user("ada").refused(&unknown, json!({})).await, "BAD_USER_INPUT input.what.reason: names no reason: \"destroy\"");
+        assert_eq!(app.user("ada").refused(&unknown, json!({})).await, "BAD_USER_INPUT input.what.reason: names no reason: \"destroy\"; create it with saveSubscriptionReason");
     }
 
     async fn nobody_hears_what_was_sent_before_they_subscribed_or_after_they_stopped(app) {
@@ -72,7 +72,7 @@ on_every_database! {
         assert_eq!(app.user("ada").ask(for_ada, json!({})).await["subscribeTopic"]["createdCount"], 0);
         let nobody = for_ada.replace(", who: { user: \"ada\" }", "");
         let why = app.service().refused(&nobody, json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT input.who: is required, for the token is not a user's");
+        assert_eq!(why, "BAD_USER_INPUT input.who: is required, because the token is not a user's");
     }
 
     async fn following_is_idempotent_and_ends(app) {
@@ -91,7 +91,7 @@ on_every_database! {
         assert_eq!(ada.titles(json!({})).await, ["heard"]);
         assert_eq!(ada.ask(following, json!({})).await["viewer"]["following"]["nodes"], json!([]));
         let why = ada.refused("mutation { followUser(user: \"ada\") { user { id } } }", json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT user: must be another user: nobody follows themselves");
+        assert_eq!(why, "BAD_USER_INPUT user: must be another user: users cannot follow themselves");
     }
 
     async fn subscriptions_are_listed_page_by_page(app) {
@@ -107,7 +107,7 @@ on_every_database! {
         let second = ada.ask(query, json!({ "after": first["pageInfo"]["endCursor"] })).await;
         assert_eq!(second["viewer"]["subscriptions"]["nodes"], json!([{ "target": { "externalId": "3" }, "action": "comment" }]));
         let why = ada.refused(query, json!({ "after": "made up" })).await;
-        assert_eq!(why, "BAD_USER_INPUT after: is no cursor of this list");
+        assert_eq!(why, "BAD_USER_INPUT after: is not a cursor of this list");
     }
 
     async fn what_is_switched_off_does_not_arrive_and_what_arrived_stays(app) {
@@ -166,9 +166,9 @@ on_every_database! {
         assert_eq!(ada.titles(json!({})).await, ["a login"]);
         let off = "mutation { updatePreferences(types: [{ code: \"security\", enabled: false }]) { preferences { types { code } } } }";
         let why = ada.refused(off, json!({})).await;
-        assert_eq!(why, "BAD_USER_INPUT types[0].enabled: must be true, for the message type \"security\" is mandatory");
+        assert_eq!(why, "BAD_USER_INPUT types[0].enabled: must be true, because the message type \"security\" is mandatory");
         let unknown = off.replace("security", "nope");
-        assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: names no message type: \"nope\"");
+        assert_eq!(ada.refused(&unknown, json!({})).await, "BAD_USER_INPUT types[0].code: names no message type: \"nope\"; create it with saveMessageType");
     }
 
     async fn members_of_a_group_are_paged_both_ways_and_for_staff(app) {
@@ -234,7 +234,7 @@ on_every_database! {
         let saved = admin.ask(save, json!({ "policy": "BACKEND_ONLY" })).await;
         assert_eq!(saved["saveTargetType"], json!({ "code": "payroll", "subscriptionPolicy": "BACKEND_ONLY" }));
         assert_eq!(ada.refused_as_is(subscribe, json!({})).await, refused);
-        // A backend subscribes whomever it likes.
+        // A backend may subscribe any user.
         let for_ben = subscribe.replace("what:", "who: { user: \"ben\" }, what:");
         assert_eq!(service.ask(&for_ben, json!({})).await["subscribeTopic"]["createdCount"], 1);
 
@@ -244,7 +244,7 @@ on_every_database! {
             action: \"raise\", content: { title: $key } }) { replayed } }";
         service.ask(remind, json!({ "key": "one" })).await;
 
-        // Who is subscribed stays so, and may leave; nobody else comes.
+        // Existing subscribers keep their subscription and can unsubscribe. New ones are refused.
         let delete = "mutation { deleteTargetType(code: \"payroll\") { deletedCode } }";
         assert_eq!(admin.ask(delete, json!({})).await["deleteTargetType"]["deletedCode"], "payroll");
         service.ask(remind, json!({ "key": "two" })).await;

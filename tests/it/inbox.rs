@@ -62,9 +62,9 @@ on_every_database! {
             (json!({ "first": 1, "last": 1 }), "BAD_USER_INPUT first: cannot be combined with `last`"),
             (json!({ "first": 201 }), "BAD_USER_INPUT first: must be 0 to 200"),
             (json!({ "last": -1 }), "BAD_USER_INPUT last: must be 0 to 200"),
-            (json!({ "after": "nonsense" }), "BAD_USER_INPUT after: is no cursor of this list"),
-            (json!({ "before": foreign }), "BAD_USER_INPUT before: is no cursor of this list"),
-            (json!({ "filter": { "types": ["nope"] } }), "BAD_USER_INPUT filter.types[0]: names no message type: \"nope\""),
+            (json!({ "after": "nonsense" }), "BAD_USER_INPUT after: is not a cursor of this list"),
+            (json!({ "before": foreign }), "BAD_USER_INPUT before: is not a cursor of this list"),
+            (json!({ "filter": { "types": ["nope"] } }), "BAD_USER_INPUT filter.types[0]: names no message type: \"nope\"; create it with saveMessageType"),
         ] {
             assert_eq!(app.user("ada").refused(PAGE, arguments).await, why);
         }
@@ -269,7 +269,7 @@ on_every_database! {
         app.admin().define_type("direct").await;
         fill(app, "direct", 1..=130).await;
         assert_eq!(app.user("ada").titles(json!({})).await.len(), 130);
-        // More than a page of them, and some.
+        // More than a page of the notifications, and a few others.
         app.by_hand("DELETE FROM notification WHERE seq > 20 AND seq <= 125 AND seq <> 27").await;
         app.by_hand("UPDATE users SET version = version + 1").await;
         let mut left: Vec<String> = (1..=20).chain([27]).chain(126..=130).map(|number| number.to_string()).collect();

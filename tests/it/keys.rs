@@ -1,4 +1,4 @@
-//! Idempotency keys belong to whoever sends.
+//! The scope of an idempotency key is its sender.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
@@ -13,7 +13,7 @@ const MESSAGE: &str =
 /// The backend, and two users.
 const SENDERS: [Option<&str>; 3] = [None, Some("ada"), Some("ben")];
 
-/// Sends a title to Zoe under a key; the code of the refusal if it is refused.
+/// Sends a title to Zoe under a key. Returns the error code if the send is refused.
 async fn send(actor: &Actor<'_>, key: &str, title: &str) -> Result<Value, String> {
     let input = json!({ "type": "direct", "receiver": "zoe", "content": { "title": title }, "idempotencyKey": key });
     let (_, answer) = actor.send(MESSAGE, json!({ "input": input })).await;
@@ -56,7 +56,7 @@ on_every_database! {
             json!({ "message": of })
         }).collect();
         assert!(app.service().refused(many, json!({ "inputs": inputs })).await.starts_with("CONFLICT"));
-        // A retry beside somebody who is new is one.
+        // A retry in one batch with a message to a new user is still a replay.
         let inputs = json!([{ "message": one }, { "message": { "type": "direct", "receiver": "eve", "content": { "title": "one" } } }]);
         let sent = app.service().ask(many, json!({ "inputs": inputs })).await;
         assert_eq!(sent["sendNotifications"], json!([{ "replayed": true }, { "replayed": false }]));
@@ -73,7 +73,7 @@ on_every_database! {
         let long = "ä".repeat(128);
         assert!(is_new(&app.user(&long), &long, "mine").await);
         assert!(!is_new(&app.user(&long), &long, "mine").await);
-        // As a user's key is kept, which nobody can say.
+        // The first key has the form of a user's key in the database. No caller can send it.
         for key in ["\u{1f}ada", " x", ""] {
             assert_eq!(send(&app.service(), key, "mine").await, Err("BAD_USER_INPUT".into()));
             assert_eq!(send(&app.user("ada"), key, "mine").await, Err("BAD_USER_INPUT".into()));

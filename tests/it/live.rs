@@ -1,4 +1,4 @@
-//! Live subscriptions over real sockets: no gap, no repeat, and nothing that concerns nobody.
+//! Live subscriptions over real sockets: no gaps, no repeats, and no events for unaffected users.
 
 mod cut_off;
 mod events;
@@ -133,14 +133,14 @@ on_every_database! {
         app.service().announce("release", everyone(), "newest").await;
         let node = app.listen().await;
         let mut ada = Socket::open(&node.address, &app.user("ada").token).await;
-        for (after, place) in [(&old, "lies outside"), (&bobs, "is no cursor"), (&"made up".to_owned(), "is no cursor")] {
+        for (after, place) in [(&old, "is outside the retained log"), (&bobs, "is not a cursor"), (&"made up".to_owned(), "is not a cursor")] {
             ada.subscribe("1", ITEMS, json!({ "after": after })).await;
             let refusal = ada.hear().await;
             assert_eq!((&refusal["type"], &refusal["id"]), (&json!("error"), &json!("1")));
             let extensions = &refusal["payload"][0]["extensions"];
             assert_eq!(extensions, &json!({ "code": "BAD_USER_INPUT", "field": "after" }));
             let message = refusal["payload"][0]["message"].as_str().unwrap();
-            assert!(message.contains(place) && message.contains("fresh overview"), "{message}");
+            assert!(message.contains(place) && message.contains("get a new one from `overview.cursor`"), "{message}");
         }
         ada.subscribe("1", ITEMS, json!({ "types": ["nonsense"] })).await;
         assert_eq!(ada.hear().await["payload"][0]["extensions"]["field"], "types[0]");
@@ -166,7 +166,7 @@ on_every_database! {
         }
         let mut sockets = Vec::new();
         for both in users.iter().zip(&cursors).collect::<Vec<_>>().chunks(20) {
-            // Together, for a socket that nobody reads is closed after a while.
+            // Open them in parallel, since the server closes a socket that is not read for a while.
             let opened = both.iter().map(async |(user, after)| {
                 let mut socket = Socket::open(&node.address, &app.user(user).token).await;
                 socket.subscribe("items", ITEMS, json!({ "after": after })).await;
@@ -187,8 +187,8 @@ on_every_database! {
                 }
             }
         }).await;
-        // In parts of 500 users: lock, log, cursors; items and what they show; overviews. On MySQL a part of an
-        // overview has 2,000 users. Some are looked at again, for the node looks at its log each second.
+        // Per batch of 500 users: lock, log and cursors; then items and their content; then overviews (in batches of
+        // 2,000 users on MySQL). Some users are read twice, since the node checks its log every second.
         assert!(statements < 100, "{statements} statements for 1,000 sessions");
         drop(sockets);
         node.stop().await;

@@ -1,4 +1,4 @@
-//! Letters, from those who send them to the relay of the tests.
+//! Email, from the senders to the SMTP relay of the tests.
 
 mod deferred;
 mod digest;

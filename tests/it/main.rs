@@ -1,7 +1,7 @@
-//! Tidings as its users see it, on every database that is at hand.
+//! Tests of Tidings through its API, on every reachable kind of database.
 //!
-//! SQLite always is. PostgreSQL and MariaDB are used where they answer (`TIDINGS_TEST_POSTGRES`, `TIDINGS_TEST_MYSQL`);
-//! where they do not, the tests say so and pass, unless `TIDINGS_TEST_ALL=1` makes that a failure.
+//! SQLite is always available. PostgreSQL and MariaDB are used if they are reachable (`TIDINGS_TEST_POSTGRES`,
+//! `TIDINGS_TEST_MYSQL`). Otherwise their tests print that they are skipped and pass, or fail if `TIDINGS_TEST_ALL=1`.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing where something must be has failed")]
 

@@ -1,4 +1,4 @@
-//! Marks by ids: what they cost, what many do at the same time, and whom nobody waits for.
+//! Marks by id: their cost, concurrent marks, and locks that other users do not wait for.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn ids(user: &Actor<'_>) -> Vec<Value> {
     user.items(json!({})).await.into_iter().map(|item| item["id"].clone()).collect()
 }
 
-/// Sends so many messages to a user, and returns their ids, newest first.
+/// Sends this many messages to a user and returns the item ids, newest first.
 async fn filled(app: &TestApp, user: &str, many: usize) -> Vec<Value> {
     for number in 0..many {
         app.service().message("direct", user, &number.to_string()).await;
@@ -28,7 +28,8 @@ on_every_database! {
         app.admin().define_type("direct").await;
         let items = filled(app, "ada", 30).await;
         let ada = app.user("ada");
-        // Where a statement that changes something returns something, and where it changes two tables.
+        // PostgreSQL and SQLite return changed rows from the statement that changes them. PostgreSQL also changes two
+        // tables in one statement.
         let most = match app.app.db.backend() { DbBackend::Postgres => 3, DbBackend::Sqlite => 4, _ => 5 };
         for how in ["markRead", "markUnread", "archiveItems", "unarchiveItems", "deleteItems"] {
             let (one, changed) = app.statements_of(ada.mark(how, json!({ "ids": items[..1] }))).await;
@@ -38,13 +39,14 @@ on_every_database! {
         assert!(changed == 16 && all <= most, "{all} statements");
         let (none, changed) = app.statements_of(ada.mark("markRead", json!({ "ids": items[1..17] }))).await;
         assert!(changed == 0 && none < most, "{none} statements");
-        // Of all types, whatever their number, after the sync that brings her to what was sent meanwhile.
+        // A mark of all types costs the same for any number of types. It starts with the sync to the messages sent
+        // since.
         for code in ["news", "orders", "chat"] {
             app.admin().define_type(code).await;
             app.service().message(code, "ada", "hello").await;
         }
         let (all, changed) = app.statements_of(ada.mark("markRead", json!({ "matching": {} }))).await;
-        // PostgreSQL reads all in the statement that counts, and notes it.
+        // PostgreSQL reads everything in the statement that counts, and records the counts in it.
         let (fewer, noted) = if app.app.db.backend() == DbBackend::Postgres { (2, 1) } else { (0, 0) };
         assert_eq!((changed, all), (16, 7 - fewer - noted));
         let see = "mutation { markSeen { changedCount } }";
@@ -63,7 +65,7 @@ on_every_database! {
         let far = app.beside().await;
         let ada = far.user("ada");
         assert_eq!(ada.mark("markRead", json!({ "matching": {} })).await, 1);
-        // The other node has heard of none of this, and she is further behind than a transaction of hers would bring her.
+        // The other node's catalogue is outdated, and she is further behind than one transaction catches up.
         app.admin().define(json!({ "code": "feed", "title": "Feed", "readPolicy": "AUTO" })).await;
         app.admin().define_type("news").await;
         for number in 0..300 {
@@ -144,16 +146,16 @@ on_every_database! {
             statements
         };
         let most = match app.app.db.backend() { DbBackend::Postgres => 4, DbBackend::Sqlite => 6, _ => 7 };
-        // Four of a type are more than are counted: nobody knows how many are left.
+        // The count is capped at three of the four items, so the node cannot know how many are left unread.
         for (how, of) in [("markRead", &items[1..2]), ("markRead", &items[..1]), ("markRead", &items[..1]), ("markUnread", &items[..1]),
             ("markUnread", &items[1..2]), ("archiveItems", &items[3..]), ("markRead", &items[3..]), ("markRead", &items[..4]), ("deleteItems", &items[..1])] {
             let statements = reads(&mark(how), of).await;
             assert!(statements <= most, "{how}: {statements} statements");
         }
-        // What one node remembers, another one marks.
+        // One node has the overview in its cache, and another node marks.
         far.user("ada").mark("markUnread", json!({ "ids": items[1..3] })).await;
         reads(&mark("markRead"), &items[1..2]).await;
-        // Whatever is read from now on.
+        // From now on, reading an overview from the database panics.
         far.user("ada").ask(&query, json!({})).await;
         app.panic_at("x_unread");
         let of = json!({ "of": { "ids": items[2..3] } });
@@ -175,7 +177,7 @@ on_every_database! {
             let user = app.user(name);
             let archived = user.mark("archiveItems", json!({ "ids": items[..1] }));
             let read = user.mark("markRead", json!({ "ids": items[1..3] }));
-            // An id more than once, and together with those of others that there are none of.
+            // The same id twice, in one batch with the marks of other users.
             let same = user.mark("markRead", json!({ "ids": [items[3], items[3]] }));
             let (archived, read, same) = futures_util::join!(archived, read, same);
             assert_eq!((archived, read, same), (1, 2, 1));
@@ -197,7 +199,7 @@ on_every_database! {
             let of = json!({ "ids": [item] });
             let ways = ["markRead", "archiveItems", "deleteItems", "markRead", "deleteItems"];
             let changed = join_all(ways.map(|how| ada.mark(how, of.clone()))).await;
-            // Each at most once: who deleted first, and what others did before.
+            // Each change happens at most once: one of the deletions, and others only before it.
             assert!(changed[2] + changed[4] == 1 && changed[0] + changed[3] <= 1 && changed[1] <= 1, "{changed:?}");
         }
         assert_eq!(ids(&ada).await, Vec::<Value>::new());
@@ -237,7 +239,7 @@ on_every_database! {
     }
 }
 
-/// Somebody else's transaction holds ben's row.
+/// Another transaction locks ben's row.
 async fn held(kind: Kind) {
     with(kind, async |app| {
         app.admin().define_type("direct").await;

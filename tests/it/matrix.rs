@@ -1,6 +1,6 @@
-//! Every field, mutation and subscription of the schema × everybody, and every input × everything that it should not be.
+//! Every field, mutation and subscription of the schema × every role, and every input × every invalid value.
 //!
-//! Generated from the schema by introspection, so that what is added is walked without being listed here.
+//! Generated from the schema by introspection, so that additions are covered without being listed here.
 
 mod calls;
 mod lists;
@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 use calls::{Call, Kind, Types};
 
-/// What `extensions.code` may be.
+/// The permitted values of `extensions.code`.
 const CODES: [&str; 7] = [
     "UNAUTHENTICATED",
     "FORBIDDEN",
@@ -27,14 +27,15 @@ const CODES: [&str; 7] = [
     "GRAPHQL_VALIDATION_FAILED",
 ];
 
-/// What no answer may hold: words of the database, of Rust, and of what is logged only.
+/// Text that no response may contain: words of the database, of Rust, and of internal logs.
 const INTERNALS: [&str; 9] =
     ["sqlx", "sqlite", "SELECT ", "INSERT ", "panicked", "INTERNAL", "internal error", ".rs:", "RUST_BACKTRACE"];
 
-/// The most bytes of the answer to what is refused.
+/// The maximum size of an error response in bytes.
 const ANSWER: usize = 16 * 1024;
 
-/// The first result of a subscription, as an event stream has it; an empty one where it waits for something to happen.
+/// Returns the first result of a subscription from its event stream, or an empty one if the subscription waits for an
+/// event.
 async fn first_result(app: &TestApp, call: &Call, body: Body) -> String {
     let mut chunks = body.into_data_stream();
     let mut text = String::new();
@@ -42,13 +43,13 @@ async fn first_result(app: &TestApp, call: &Call, body: Body) -> String {
         loop {
             let chunk = chunks.next().await.expect("a stream that ends says so").expect("it does not break off");
             text.push_str(std::str::from_utf8(&chunk).expect("events are text"));
-            // The line is whole where another one follows.
+            // The line is complete once another line follows.
             if let Some((data, _)) = text.split_once("data: ").and_then(|(_, data)| data.split_once('\n')) {
                 return data.to_owned();
             }
         }
     };
-    // An overview comes at once; of the others nothing, but that they have begun.
+    // An overview arrives at once. The other subscriptions only have to start.
     let has_begun = async {
         while call.query.contains("overviewChanged") || app.app.metrics.subscriptions.get() == 0 {
             tokio::task::yield_now().await;
@@ -61,7 +62,7 @@ async fn first_result(app: &TestApp, call: &Call, body: Body) -> String {
     }
 }
 
-/// Sends a call; gives the code of its first error, if it has one.
+/// Sends a call and returns the code of its first error, if any.
 async fn code_of(app: &TestApp, token: Option<&str>, call: &Call, variables: &Value) -> Option<String> {
     let body = json!({ "query": call.query, "variables": variables }).to_string();
     let mut request = Request::post("/graphql").header("content-type", "application/json");
@@ -82,7 +83,7 @@ async fn code_of(app: &TestApp, token: Option<&str>, call: &Call, variables: &Va
     };
     let answer: Value = serde_json::from_str(&text).unwrap();
     let what = || format!("{} {variables:.300} {status} {text:.1000}", call.query);
-    // The list of all codes is made of such words.
+    // The list of error codes contains such words itself.
     let tells = |internal: &&str| text.contains(internal) && !call.query.contains("errorCodes");
     assert!(!INTERNALS.iter().any(tells), "{}", what());
     assert!(!status.is_server_error(), "{}", what());
@@ -99,7 +100,7 @@ async fn code_of(app: &TestApp, token: Option<&str>, call: &Call, variables: &Va
     errors[0]["extensions"]["code"].as_str().map(ToOwned::to_owned)
 }
 
-/// All that the tenant's own backend can see of it.
+/// Everything that the tenant's own backend can see.
 async fn state(app: &TestApp) -> Value {
     let query = "{ inboxUsers(ids: [\"ada\", \"ben\"]) { user { id name avatarUrl locale } overview { unread { count } unseen { count } types { type { code } unread { count } } } \
         inbox(first: 50, filter: { state: ALL }) { nodes { id title body isRead isArchived } } \
@@ -116,7 +117,7 @@ async fn furnish(app: &TestApp) {
         operator
             .ask("mutation { saveSubscriptionReason(code: \"cause\", actions: [\"comment\"]) { code } }", json!({}))
             .await;
-        // The targets of its calls are of this type.
+        // The targets of the calls have this type.
         let open = "mutation { saveTargetType(code: \"news\", subscriptionPolicy: OPEN) { code } saveFollowPolicy(followPolicy: OPEN) { followPolicy } }";
         operator.ask(open, json!({})).await;
         operator.ask("mutation { saveUserGroup(code: \"team\") { code } }", json!({})).await;
@@ -130,7 +131,7 @@ async fn furnish(app: &TestApp) {
     app.user("ben").titles(json!({})).await;
 }
 
-/// The first of the tenant's callers who may.
+/// Returns the first of the tenant's callers with the permission.
 async fn who_may<'a>(app: &'a TestApp, call: &Call) -> Actor<'a> {
     for actor in [app.user("ada"), app.service()] {
         if code_of(app, Some(&actor.token), call, &call.variables).await.as_deref() != Some("FORBIDDEN") {
@@ -208,7 +209,7 @@ on_every_database! {
         let types = Types::of(&app.user("ada")).await;
         let foreign = app.stranger("ada", Role::User).items(json!({})).await[0]["id"].clone();
         let mut walked = 0;
-        // What a user is asked for is the same whoever asks.
+        // `inboxUser` has the same fields as `viewer`, so skip it.
         for call in types.calls().iter().filter(|call| !call.query.contains("inboxUser(id: \"ada\")")) {
             let actor = who_may(app, call).await;
             let mut refused = Vec::new();
@@ -221,7 +222,7 @@ on_every_database! {
                     }
                 }
             }
-            // Once more without those that were taken, which may change what they like.
+            // Repeat the refused calls only: accepted ones may change the state.
             let before = state(app).await;
             for variables in &refused {
                 code_of(app, Some(&actor.token), call, variables).await;

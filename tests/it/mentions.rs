@@ -1,4 +1,4 @@
-//! Which calls make the users that they name, and what those count towards.
+//! Which calls create the users they name, and which limit those users count towards.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tidings::config::Config;
 use crate::support::{Actor, Kind, TestApp, on_every_database, with_settings};
 use crate::webhook::number;
 
-/// Calls that name users that the tenant does not know: the caller, the call, and how many users it makes.
+/// Calls that name users unknown to the tenant: the caller, the call, and the number of users it creates.
 const CALLS: &[(&str, &str, i64)] = &[
     ("user", "mutation { unfollowUser(user: \"$0\") { user { id name } viewer { id } } }", 0),
     (
@@ -138,7 +138,7 @@ async fn ending_something_for_an_unknown_user_ends_nothing() {
     .await;
 }
 
-/// Arguments of the first level that name users.
+/// First-level arguments that name users.
 const NAMING: [&str; 5] = ["user", "users", "follower", "ids", "id"];
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn every_call_with_an_argument_for_a_user_is_looked_at() {
             let names_user = |field: &&Value| {
                 field["args"].as_array().unwrap().iter().any(|argument| {
                     let (name, says) = (argument["name"].as_str().unwrap(), argument["description"].as_str());
-                    NAMING.contains(&name) && says.is_some_and(|says| says.contains("partner's own id"))
+                    NAMING.contains(&name) && says.is_some_and(|says| says.contains("Your id"))
                 })
             };
             let known: String = CALLS.iter().map(|(_, call, _)| *call).collect();
@@ -178,7 +178,7 @@ async fn is_limited(actor: &Actor<'_>, call: &str) -> bool {
     }
 }
 
-/// However a user goes about it, they make no more others than they may make of anything.
+/// No combination of calls lets a user create more users than the limit.
 #[tokio::test]
 async fn users_that_a_user_makes_count_even_where_the_call_fails() {
     let ten = |settings: &mut Config| settings.limits.user_makes = 10;
@@ -200,7 +200,7 @@ async fn users_that_a_user_makes_count_even_where_the_call_fails() {
             }
             assert_eq!(users(app).await - before, 10, "{name}");
         }
-        // A message to a known user makes none, and does not count.
+        // A message to a known user creates none, and does not count.
         app.user("ben").message("news", "ben-1", "again").await;
     })
     .await;

@@ -1,4 +1,4 @@
-//! What `/metrics` says of the server.
+//! The metrics that `/metrics` exports.
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -7,7 +7,7 @@ use tower::ServiceExt;
 
 use crate::support::{TestApp, on_every_database};
 
-/// A figure as `/metrics` tells it.
+/// Returns a metric of `/metrics`.
 async fn figure(app: &TestApp, name: &str) -> usize {
     let request = Request::get("/metrics").body(Body::empty()).unwrap();
     let body = app.routes.clone().oneshot(request).await.unwrap().into_body();

@@ -38,7 +38,7 @@ async fn all_migrations_go_back_and_come_again_on_mysql() {
     there_and_back(Kind::Mysql).await;
 }
 
-/// A copy of the file alone is whole, from the first start on.
+/// The database file is complete without its write-ahead log, from the first start on.
 #[tokio::test]
 async fn what_was_migrated_is_in_the_file() {
     let database = Kind::Sqlite.make().await.unwrap();
@@ -49,7 +49,7 @@ async fn what_was_migrated_is_in_the_file() {
     db.close().await;
 }
 
-/// Older nodes serve while the tables are changed, and hold tables that the migrations want, in another order.
+/// Older nodes serve requests during a migration, and lock tables in another order than the migrations do.
 #[tokio::test]
 async fn migrations_that_lose_to_requests_are_tried_again() {
     crate::support::with(Kind::Postgres, async |app| {
@@ -58,7 +58,7 @@ async fn migrations_that_lose_to_requests_are_tried_again() {
         let these = "('m20261122_000016_profile_version', 'm20261122_000017_used_actions')";
         app.by_hand(&format!("DELETE FROM seaql_migrations WHERE version IN {these}")).await;
         let older = app.app.db.begin().await.unwrap();
-        // It outlasts the migrations when each waits for the other.
+        // The older transaction waits so long that the migration detects the deadlock first and fails.
         older.execute_unprepared("SET LOCAL deadlock_timeout = '1min'").await.unwrap();
         older.execute_unprepared("LOCK TABLE action IN ROW EXCLUSIVE MODE").await.unwrap();
         let request = async {
@@ -76,7 +76,7 @@ async fn migrations_that_lose_to_requests_are_tried_again() {
     .await;
 }
 
-/// As when a newer node changes the tables beside us.
+/// As when a newer node changes the tables while this one serves.
 #[tokio::test]
 async fn reads_that_lose_to_changes_of_tables_are_run_again() {
     crate::support::with(Kind::Postgres, async |app| {

@@ -1,7 +1,7 @@
-//! Random histories of a tenant, played to the server and to a model in memory, which must always agree.
+//! Random histories of a tenant, run against the server and against a model in memory, which must always agree.
 //!
-//! The model delivers everything at once and keeps every inbox whole; the server pulls lazily from its log. Whatever
-//! the order of sends, changes of who hears what, amendments, sweeps, marks and hours gone by, nobody may see a difference.
+//! The model delivers at once and keeps every inbox complete; the server pulls lazily from its log. No order of sends,
+//! subscription changes, amendments, sweeps, marks and elapsed time may make a visible difference.
 //!
 //! `TIDINGS_TEST_CASES` sets the number of histories, and `TIDINGS_TEST_SEED` (a number) makes them other ones. Both
 //! have defaults, so that a suite that passed today passes tomorrow.
@@ -28,10 +28,10 @@ use self::op::Step;
 use crate::operate::upgrade::newer_and_compatible;
 use crate::support::{TestApp, on_every_database};
 
-/// How often a failing history is cut shorter before it is shown.
+/// How many times a failing history is shortened before it is printed.
 const SHRINKS: usize = 200;
 
-/// How many of the newest notifications are explained after each step.
+/// The number of newest notifications that are explained after each step.
 const RECENT: usize = 4;
 
 on_every_database! {
@@ -49,11 +49,11 @@ on_every_database! {
     }
 }
 
-/// Plays histories until all have passed or one has failed, of which the shortest form found is shown.
+/// Runs histories until all have passed or one has failed, and prints the shortest failing form found.
 pub async fn check(app: &TestApp, mix: Mix) {
     let cases = if app.app.db.backend() == DbBackend::Sqlite { 12 } else { 6 };
     let strategy = op::history(mix);
-    // What is shown is asked of another node than what is done, so that nothing it remembers was told it to be old.
+    // Reads use another node than writes, so that no write invalidates the reader's caches directly.
     let reader = app.beside().await;
     let mut runner = TestRunner::new_with_rng(Config::default(), rng());
     for case in 0..setting("TIDINGS_TEST_CASES").unwrap_or(cases) {
@@ -81,7 +81,7 @@ pub async fn check(app: &TestApp, mix: Mix) {
     }
 }
 
-/// Plays one history in a tenant of its own.
+/// Runs one history in a tenant of its own.
 async fn play(app: (&TestApp, &TestApp), mix: Mix, tenant: &str, steps: &[Step]) -> Result<(), String> {
     let mut driver = Driver::new(app, tenant, mix).await?;
     for (place, step) in steps.iter().enumerate() {

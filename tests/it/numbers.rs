@@ -1,4 +1,4 @@
-//! Rows of numbers, which PostgreSQL tells as an array a column: what comes is what is there, in its order.
+//! Rows of numbers, which PostgreSQL returns as one array per column: values and order must stay the same.
 
 use entity::numbers;
 use tidings::database::Sql;
@@ -14,7 +14,7 @@ numbers! {
     }
 }
 
-/// Of three pairs, those of which `which` is true, the largest first.
+/// Returns the pairs that satisfy `which`, the largest first.
 async fn pairs(app: &TestApp, which: &str) -> Result<Vec<Pair>> {
     let mut sql = Sql::new(&app.app.db.read);
     sql.push("SELECT ")

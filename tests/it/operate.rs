@@ -1,4 +1,4 @@
-//! What an operator sees of the server, and what it does when its database is slow or away.
+//! The operator's view of the server, and the server's behaviour when its database is slow or down.
 
 mod backup;
 mod bad_days;

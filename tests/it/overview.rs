@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestApp, everyone, on_every_database};
 
-/// Who ask at the same time.
+/// The number of users with simultaneous requests.
 const USERS: usize = 48;
 
 const OVERVIEW: &str = "query($cap: Int, $types: [String!]) { viewer { overview(cap: $cap, types: $types) { \
@@ -50,7 +50,7 @@ on_every_database! {
         let all = data["inboxUsers"].as_array().unwrap();
         assert_eq!(all[49]["overview"], json!({ "unread": { "count": 2 }, "types": [{ "latest": { "title": "you" } }] }));
         assert_eq!(all[50], Value::Null);
-        // One to look for the user who is not known, and one for all the overviews.
+        // One statement looks up the unknown user, and one reads all overviews.
         assert_eq!(statements, 2);
     }
 
@@ -87,7 +87,7 @@ on_every_database! {
         assert_eq!(first, again);
         first.iter().enumerate().for_each(|(number, overview)| check(number, overview, 0));
 
-        // All are behind now, and a third of them lose patience.
+        // All users are behind now, and a third of the requests are dropped.
         app.service().announce("release", everyone(), "v2").await;
         let mut asked: Vec<_> = (0..USERS).map(|number| (number, Box::pin(ask(number)))).collect();
         for (_, asking) in &mut asked {
@@ -140,7 +140,7 @@ on_every_database! {
         assert_eq!(data["viewer"]["overview"]["unread"]["count"], 3);
         assert_eq!(data["viewer"]["overview"]["unseen"]["count"], 3);
         assert_eq!(data["viewer"]["overview"]["types"].as_array().map(Vec::len), Some(1));
-        assert_eq!(ada.refused(OVERVIEW, json!({ "types": ["c"] })).await, "BAD_USER_INPUT types[0]: names no message type: \"c\"");
+        assert_eq!(ada.refused(OVERVIEW, json!({ "types": ["c"] })).await, "BAD_USER_INPUT types[0]: names no message type: \"c\"; create it with saveMessageType");
     }
 
     async fn a_tenant_without_types_has_an_empty_overview(app) {
@@ -208,8 +208,8 @@ on_every_database! {
     }
 }
 
-/// Whatever changes an overview that another node has read is seen there. Reading it once more, while nothing has changed, costs so many
-/// statements, one time after the other.
+/// Checks that every change to an overview is visible on another node that has read it before. If nothing has changed,
+/// repeated reads cost this many statements, in turn.
 pub async fn whatever_changes_is_seen(app: &TestApp, reader: &TestApp, costs: &[RangeInclusive<usize>]) {
     let (operator, ada) = (app.admin(), app.user("ada"));
     operator.define_type("news").await;
@@ -288,7 +288,7 @@ pub async fn whatever_changes_is_seen(app: &TestApp, reader: &TestApp, costs: &[
     assert_ne!(look().await, now, "it was retracted");
 }
 
-/// All that a user sees of an overview, by an etag that is known or none.
+/// Everything an overview shows to its user, or null if `known` is its current etag.
 async fn told(app: &TestApp, known: &str) -> Value {
     let query = "query($etag: String!) { viewer { overviewUnless(etag: $etag, cap: 99) { etag unread { count exact } unseen { count } total { count } \
         views { externalId unread { count } } types { type { id code title position icon ui } unread { count } \
@@ -329,7 +329,8 @@ on_every_database! {
         assert_eq!(told(app, &etag).await, Value::Null);
         assert_eq!(told(&app.beside().await, &etag).await, Value::Null, "of another node");
 
-        // How a type leaves the inbox is nothing that users see, and staff do.
+        // The delivery rules of a type are visible to staff but not to users, so a change affects only the staff's
+        // etag.
         let staff = "query($etag: String!) { inboxUser(id: \"ada\") { overviewUnless(etag: $etag) { etag types { type { delivery { channel } } } } } }";
         let seen = app.service().ask(staff, json!({ "etag": "" })).await["inboxUser"]["overviewUnless"].take();
         let seen = json!({ "etag": seen["etag"] });

@@ -1,4 +1,5 @@
-//! Previews: what a notification would say, by its type's template or by one that is being written, and that lists of what was sent say it.
+//! Previews of a notification with the template of its type or with a draft of a template; lists of sent notifications
+//! use the same text.
 
 use serde_json::{Value, json};
 
@@ -47,13 +48,13 @@ on_every_database! {
         assert_eq!((&flaw["field"], &flaw["line"], shown["flaws"].as_array().unwrap().len()), (&json!("body"), &json!(2), 1));
         assert!(flaw["message"].as_str().unwrap().contains("syntax error"), "{flaw}");
 
-        // What is missing is a flaw of this rendering.
+        // A missing value is a flaw of this rendering.
         let shown = preview(app, json!({ "type": "order", "content": { "params": {} }, "sender": "ben" })).await;
         assert_eq!((&shown["title"], &shown["flaws"][0]["field"]), (&json!("Orders"), &json!("title")));
         let too_long = json!({ "title": "x".repeat(16 * 1024 + 1) });
         let shown = preview(app, json!({ "template": too_long, "content": { "title": "own" } })).await;
         assert_eq!((&shown["title"], &shown["flaws"][0]["field"]), (&json!("own"), &json!("title")));
-        // A link that leads nowhere is none.
+        // An invalid link is shown as null.
         let shown = preview(app, json!({ "content": { "title": "x", "link": "javascript:alert(1)" } })).await;
         assert_eq!(shown["link"], Value::Null);
 
@@ -76,7 +77,7 @@ on_every_database! {
     }
 }
 
-/// The four ways to send something, and where its content stands.
+/// The four ways to send something, and the path of its content.
 const SENDS: [(&str, &str); 4] = [
     (
         "mutation($in: NotificationContentInput!, $strict: Boolean!, $key: String) { sendAnnouncement(input: { type: \"order\", sender: \"ben\", \
@@ -111,7 +112,7 @@ on_every_database! {
         let flaws: Vec<String> = shown["flaws"].as_array().unwrap().iter()
             .map(|of| format!("{}: {}", of["field"].as_str().unwrap(), of["message"].as_str().unwrap())).collect();
         assert_eq!(flaws.len(), 2, "{shown}");
-        let what = format!("the template of \"order\" fails on this: {}: mend it, or send without strict", flaws.join("; "));
+        let what = format!("makes the template of \"order\" fail: {}: fix it, or send without strict", flaws.join("; "));
         let before = app.user("ada").titles(json!({})).await;
         for (send, at) in SENDS {
             let why = service.refused(send, json!({ "in": flawed, "strict": true })).await;
@@ -121,10 +122,10 @@ on_every_database! {
         assert_eq!(app.user("ada").titles(json!({})).await, before);
         for (place, (send, _)) in SENDS.into_iter().enumerate() {
             service.ask(send, json!({ "in": { "params": { "number": 7 } }, "strict": true })).await;
-            // Without it, readers see what the sender wrote.
+            // Without `strict`, readers see the sender's own text.
             let key = format!("key-{place}");
             service.ask(send, json!({ "in": flawed, "strict": false, "key": key })).await;
-            // A retry is one, whatever it says of strictness.
+            // A retry is a replay regardless of `strict`.
             let answer = service.ask(send, json!({ "in": flawed, "strict": true, "key": key })).await;
             assert!(answer.to_string().contains("\"replayed\":true"), "{answer}");
         }
@@ -150,7 +151,7 @@ on_every_database! {
         app.beside().await.admin().ask(&spoil, json!({})).await;
         let why = service.refused(send, json!({ "params": {} })).await;
         assert!(why.contains("fails on this: title: "), "{why}");
-        // One was sent. It falls back to the title of its type now.
+        // The one that was sent now falls back to the title of its type.
         assert_eq!(app.user("new").titles(json!({})).await, ["Orders"]);
         // A type without a template has no flaws.
         app.admin().define_type("plain").await;

@@ -1,4 +1,4 @@
-//! Web Push: what waits in inboxes reaches the browsers of their users, and no others.
+//! Web Push: waiting inbox items reach the browsers of their users, and no others.
 
 mod browsers;
 mod sending;
@@ -12,7 +12,7 @@ use service::Browser;
 
 const SAVE: &str = "mutation($of: JSON!, $user: ID) { savePushSubscription(subscription: $of, user: $user) { pushSubscriptionCount } }";
 
-/// Makes the tenant's Web Push; gives its key.
+/// Creates the tenant's Web Push settings and returns the public key.
 async fn turn_on(app: &TestApp) -> String {
     let input = json!({ "contact": "mailto:ops@shop.example", "linkBase": "https://shop.example/app/" });
     turn_on_with(app, input).await["key"].as_str().unwrap().to_owned()
@@ -24,13 +24,13 @@ async fn turn_on_with(app: &TestApp, input: Value) -> Value {
     app.admin().ask(save, json!({ "input": input })).await["saveWebPush"].take()
 }
 
-/// Defines a type whose items go to browsers at once.
+/// Defines a type that sends its items to browsers at once.
 async fn define(app: &TestApp, code: &str) {
     let delivery = json!([{ "channel": "WEB_PUSH", "delaySeconds": 0 }]);
     app.admin().define(json!({ "code": code, "title": code, "delivery": delivery })).await;
 }
 
-/// Subscribes a browser; gives how many its user has now.
+/// Subscribes a browser and returns the number of the user's browsers.
 async fn save(by: &Actor<'_>, browser: &Browser) -> i64 {
     by.ask(SAVE, json!({ "of": browser.subscription() })).await["savePushSubscription"]["pushSubscriptionCount"]
         .as_i64()
@@ -47,7 +47,7 @@ async fn key(by: &Actor<'_>) -> Value {
     by.ask("{ webPushKey }", json!({})).await["webPushKey"].take()
 }
 
-/// Messages on their way, newest first.
+/// Returns push deliveries, newest first.
 async fn deliveries(app: &TestApp, filter: Value) -> Vec<Value> {
     let fields = "id channel state attemptCount lastStatus lastError endpointId dueAt user { id }";
     webhook::deliveries(app, filter, fields).await

@@ -1,4 +1,4 @@
-//! What a retry is: the same said again, in whatever order, and however late.
+//! A retry is the same send again, in any order of its fields, and at any later time.
 
 use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn in_minutes(app: &TestApp, minutes: i64) -> Option<String> {
     Some((app.now() + TimeDelta::minutes(minutes)).to_rfc3339_opts(SecondsFormat::Millis, true))
 }
 
-/// What came of a send: whether it is a retry, and the notification's id; or the code of the refusal.
+/// Returns whether a send is a replay, and the notification's id; or the error code.
 async fn sent(by: &Actor<'_>, input: Value) -> Result<(bool, String), String> {
     let (_, answer) = by.send(ANNOUNCE, json!({ "input": input })).await;
     let of = &answer["data"]["sendAnnouncement"];
@@ -51,7 +51,7 @@ on_every_database! {
                 assert_eq!(sent(&admin, input(key, audience, None)).await, Err("CONFLICT".into()), "{key}");
             }
         }
-        // So it is in one call, and by another node.
+        // The same applies within one call, and on another node.
         let both = [json!(["x", "y"]), json!(["y", "x", "x"])].map(|users| json!({ "announcement": input("batch", json!({ "users": users }), None) }));
         let answer = admin.ask(MANY, json!({ "inputs": both })).await["sendNotifications"].take();
         assert_eq!((&answer[0]["replayed"], &answer[1]["replayed"]), (&json!(false), &json!(true)));
@@ -85,7 +85,7 @@ on_every_database! {
         admin.define_type("news").await;
         let audience = json!({ "users": ["b", "a"] });
         let (_, id) = sent(&admin, input("old", audience.clone(), in_minutes(app, -5))).await.unwrap();
-        // As it kept them: the list as it was said, and the instant.
+        // An older server stored the list as it was sent, and the time.
         let at = (app.now() - TimeDelta::minutes(5)).timestamp_millis();
         let said = format!(r#"[["news",{{"Users":["b","a"]}},{{"title":"x","body":null,"link":null,"params":null,"data":null}},null,null],{at}]"#);
         let kept = tidings::model::fingerprint::fingerprint(said.as_bytes());

@@ -1,4 +1,4 @@
-//! Rules: rows become notifications, once while they are there.
+//! Rules: rows become notifications, once for as long as they exist.
 
 mod api;
 mod crash;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Actor, TestApp};
 
-/// What a run is asked for.
+/// The fields requested of a run.
 const RUN: &str = "rows raised amended resolved outcome error";
 
-/// A type whose template shows what a row has, and the group of operators with somebody in it.
+/// Creates a type with a template that shows the fields of a row, and the group of operators with one member.
 async fn catalogue(app: &TestApp) {
     let template = json!({ "title": "{{ params.id }}: {{ params.state }}" });
     app.admin().define(json!({ "code": "stock", "title": "Stock", "template": template })).await;
@@ -25,7 +25,7 @@ async fn catalogue(app: &TestApp) {
     app.admin().ask(members, json!({})).await;
 }
 
-/// A rule whose rows are reported, with changes.
+/// The input of a rule with reported rows, with changes.
 fn input(changes: &Value) -> Value {
     let mut input = json!({ "code": "low", "type": "stock", "key": ["id"], "audience": { "userColumn": "who" }, "firstRun": "RAISE" });
     for (name, value) in changes.as_object().expect("changes are an object") {
@@ -40,7 +40,7 @@ async fn save(app: &TestApp, changes: Value) {
     app.admin().ask(SAVE, json!({ "input": input(&changes) })).await;
 }
 
-/// Rows of an id, a state and a user.
+/// Rows with an id, a state and a user.
 fn rows(all: &[(i64, &str, &str)]) -> Value {
     all.iter().map(|(id, state, who)| json!({ "id": id, "state": state, "who": who })).collect()
 }
@@ -49,7 +49,7 @@ fn reporting() -> String {
     format!("mutation($input: ReportRuleRowsInput!) {{ reportRuleRows(input: $input) {{ {RUN} }} }}")
 }
 
-/// Reports rows, with changes to how, and says what came of it: raised, amended, resolved and the outcome.
+/// Reports rows, with changes to the input, and returns the raised, amended and resolved counts and the outcome.
 async fn report_as(app: &TestApp, all: Value, how: Value) -> (i64, i64, i64, String) {
     let mut input = json!({ "rule": "low", "rows": all });
     for (name, value) in how.as_object().expect("it is an object") {
@@ -71,7 +71,7 @@ fn complete(raised: i64, amended: i64, resolved: i64) -> (i64, i64, i64, String)
     (raised, amended, resolved, "COMPLETE".to_owned())
 }
 
-/// What a user sees, newest first.
+/// The titles in a user's inbox, newest first.
 async fn titles(user: Actor<'_>) -> Vec<String> {
     user.titles(json!({})).await
 }
@@ -82,7 +82,7 @@ async fn field(app: &TestApp, selection: &str) -> Value {
     app.admin().ask(&query, json!({})).await["notificationRule"].clone()
 }
 
-/// How many rows a table has.
+/// The number of rows of a table.
 async fn many(app: &TestApp, table: &str) -> i64 {
     use sea_orm::{ConnectionTrait, Statement};
     let db = &app.app.db.read;

@@ -1,4 +1,4 @@
-//! The exported contract.
+//! The exported schema.
 
 #[test]
 fn the_exported_schema_is_current() {

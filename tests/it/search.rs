@@ -1,4 +1,4 @@
-//! Finding users by how their ids and names begin.
+//! User search by prefixes of ids and names.
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn found(actor: &Actor<'_>, text: &str, first: i64) -> Vec<String> {
     users.as_array().unwrap().iter().map(|user| user["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// How the database would find them, in its own words. PostgreSQL reads few rows one after the other unless it may not.
+/// The database's query plan of the search. Sequential scans are disabled, since PostgreSQL prefers them for few rows.
 async fn plan(app: &TestApp, of: (Beginning, &str)) -> String {
     let tenant = tenant::named(&app.app, "acme").await.unwrap();
     let db = &app.app.db.read;

@@ -1,4 +1,4 @@
-//! Sending: who is reached, once, and what is refused.
+//! Sending: recipients get a notification once, and invalid sends are refused.
 
 use chrono::TimeDelta;
 use sea_orm::DbBackend;
@@ -31,7 +31,8 @@ on_every_database! {
             json!({ "inputs": (0..many).map(to).collect::<Vec<_>>() })
         };
         app.service().ask(MANY, all(23)).await;
-        // MySQL says nothing of what it has changed. PostgreSQL takes any number of rows at once, the others powers of two.
+        // MySQL does not return the rows that it changes. PostgreSQL inserts any number of rows at once, the others
+        // powers of two.
         let kind = app.app.db.backend();
         let taking = if kind == DbBackend::MySql { 2 } else { 1 };
         for (many, inserts) in [(1, 1), (23, if kind == DbBackend::Postgres { 1 } else { 4 })] {
@@ -97,7 +98,7 @@ on_every_database! {
         let mut input = announcement("to nobody");
         input["audience"] = json!({ "groups": ["design"] });
         let why = admin.refused(ANNOUNCE, json!({ "input": input })).await;
-        assert_eq!(why, "BAD_USER_INPUT input.audience.groups[0]: names no group: \"design\"");
+        assert_eq!(why, "BAD_USER_INPUT input.audience.groups[0]: names no group: \"design\"; create it with saveUserGroup");
         saved_group(&admin, "design", &["ben"]).await;
         admin.announce("release", json!({ "groups": ["design"] }), "first").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["last"]);
@@ -119,7 +120,7 @@ on_every_database! {
         let mut input = announcement("all of you");
         input["audience"] = json!({ "users": users });
         let why = app.service().refused(ANNOUNCE, json!({ "input": input })).await;
-        assert_eq!(why, "BAD_USER_INPUT input.audience.users: must be at most 10000 in one call, not 10001");
+        assert_eq!(why, "BAD_USER_INPUT input.audience.users: must have at most 10000 entries in one call, not 10001");
         input["audience"] = json!({ "users": users[1..] });
         let sent = app.service().ask(ANNOUNCE, json!({ "input": input })).await;
         assert_eq!(sent["sendAnnouncement"]["notification"]["audience"]["userCount"], 10_000);
@@ -166,7 +167,7 @@ on_every_database! {
         assert_eq!(items[0]["sender"]["id"], "ben");
         let forged = json!({ "type": "direct", "receiver": "ada", "sender": "chen", "content": { "title": "x" } });
         let why = app.user("ben").refused(MESSAGE, json!({ "input": forged })).await;
-        assert_eq!(why, "BAD_USER_INPUT input.sender: must be themselves where users send");
+        assert_eq!(why, "BAD_USER_INPUT input.sender: must be the token's user if a user sends");
         let other = app.stranger("hank", tidings::auth::Role::User);
         let plain = json!({ "type": "direct", "receiver": "ada", "content": { "title": "x" } });
         assert!(other.refused(MESSAGE, json!({ "input": plain })).await.starts_with("FORBIDDEN"));
@@ -190,7 +191,7 @@ on_every_database! {
 
         inputs.push(json!({ "message": { "type": "unknown", "receiver": "ada", "content": { "title": "four" } } }));
         let why = app.service().refused(MANY, json!({ "inputs": inputs })).await;
-        assert_eq!(why, "BAD_USER_INPUT inputs[3].message.type: names no message type: \"unknown\"");
+        assert_eq!(why, "BAD_USER_INPUT inputs[3].message.type: names no message type: \"unknown\"; create it with saveMessageType");
         assert_eq!(app.user("ada").titles(json!({})).await, ["three", "two", "one"]);
     }
 
@@ -203,7 +204,7 @@ on_every_database! {
         assert_eq!(titles, (0..1000).rev().map(|place| place.to_string()).collect::<Vec<_>>());
         inputs.push(message(1000));
         let why = app.service().refused(MANY, json!({ "inputs": inputs })).await;
-        assert_eq!(why, "BAD_USER_INPUT inputs: must be at most 1000 in one call, not 1001");
+        assert_eq!(why, "BAD_USER_INPUT inputs: must have at most 1000 entries in one call, not 1001");
     }
 
     async fn a_key_sends_once_and_returns_what_it_sent(app) {
@@ -263,8 +264,8 @@ on_every_database! {
         let long = "x".repeat(257);
         let huge = "x".repeat(16 * 1024 + 1);
         for (change, expected) in [
-            (json!({ "type": "nope" }), "input.type: names no message type: \"nope\""),
-            (json!({ "content": {} }), "input.content.title: is required, for the message type \"release\" has no template"),
+            (json!({ "type": "nope" }), "input.type: names no message type: \"nope\"; create it with saveMessageType"),
+            (json!({ "content": {} }), "input.content.title: is required, because the message type \"release\" has no template"),
             (json!({ "content": { "title": "" } }), "input.content.title: must have 1 to 256 characters, not 0"),
             (json!({ "content": { "title": long } }), "input.content.title: must have 1 to 256 characters, not 257"),
             (json!({ "content": { "title": "a\nb" } }), "input.content.title: must not contain control characters"),
@@ -320,7 +321,7 @@ on_every_database! {
         assert_eq!(replayed, [true, false, true]);
         assert_eq!([&ids(&again)[2], &ids(&again)[0]], [&ids(&first)[0], &ids(&first)[1]]);
         assert_eq!(app.user("ada").titles(json!({})).await, ["fresh", "for the group"]);
-        // Another key, or something else under the same one, is no retry.
+        // Another key, or other content under the same key, is not a retry.
         for (name, value) in [("idempotencyKey", json!("4")), ("content", json!({ "title": "another" }))] {
             let mut other = expiring.clone();
             other[name] = value;
@@ -360,13 +361,13 @@ on_every_database! {
         assert_eq!(types["messageTypes"], json!([{ "code": "direct", "usersMaySend": true }, { "code": "news", "usersMaySend": false },
             { "code": "security", "usersMaySend": false }]));
 
-        // Saved again without the flag it is closed again, for nodes that remember the type as well.
+        // Saving the type without the flag closes it again, also on nodes that cache the type.
         admin.define(json!({ "code": "direct", "title": "Direct" })).await;
         assert!(ben.refused(send, json!({ "type": "direct" })).await.starts_with("FORBIDDEN"));
     }
 }
 
-/// Who sends more bytes sends fewer messages.
+/// A user who sends more bytes can send fewer messages.
 #[tokio::test]
 async fn bytes_that_a_user_sends_count_towards_their_rate() {
     let change = |config: &mut tidings::config::Config| config.limits.rate = 60;

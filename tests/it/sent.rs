@@ -1,4 +1,4 @@
-//! What operators ask of what was sent, and before something is.
+//! Operators' queries about sent notifications, and about audiences before a send.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -105,7 +105,8 @@ on_every_database! {
         let (_, answer) = service.send(&format!("{{ {} }}", many.join(" ")), json!({})).await;
         let errors = answer["errors"].as_array().unwrap();
         assert!(errors.iter().all(|error| error["extensions"]["code"] == "BAD_USER_INPUT" && error["extensions"]["field"] == "filter.text"), "{answer}");
-        // 10,000 titles are twice all of them and a bit: at most two searches are done, and the others have stopped, or not begun.
+        // The budget of 10,000 titles is a little more than all titles twice. At most two searches finish; the others
+        // stop or do not start.
         let pages: Vec<&Value> = (0..20).map(|place| &answer["data"][format!("s{place}")]).filter(|page| page.is_object()).collect();
         let is_done = |page: &&&Value| page["nodes"][0]["title"] == "the only one";
         assert!(pages.iter().filter(is_done).count() <= 2, "{answer}");

@@ -1,4 +1,4 @@
-//! Signing in to the desk by a provider of OpenID Connect: who comes in, who does not, and what their session is good for.
+//! Sign-in to the desk with OpenID Connect: which users are admitted, and what their sessions permit.
 
 mod cookies;
 mod flow;
@@ -20,22 +20,22 @@ use tower::ServiceExt;
 use crate::support::{Kind, TestApp, with_settings};
 use provider::{CLIENT_SECRET, Client, Provider, Signed};
 
-/// Where browsers reach the server of these tests.
+/// The public URL of the server in these tests.
 const PUBLIC: &str = "https://inbox.example.com";
 
-/// The instant at which the clocks of tests begin.
+/// The start time of the clocks in tests.
 const NOW: i64 = 1_795_248_000;
 
-/// The headers of a page of the desk.
+/// The request headers of the desk's pages.
 const DESK: [(&str, &str); 2] = [("x-tidings-desk", "1"), ("origin", PUBLIC)];
 
-/// What everybody may ask.
+/// A query that every role may run.
 const WHO: &str = "{ viewer { id } }";
 
-/// What operators may ask.
+/// A mutation that only operators may run.
 const TYPES: &str = "mutation { saveMessageType(input: { code: \"news\", title: \"News\" }) { code } }";
 
-/// The settings of a server whose operators are those that a provider puts into the group `operators`, and whose services are in `support`.
+/// Members of the provider's group `operators` sign in as operators, and members of `support` as services.
 fn settings(config: &mut Config, provider: &Provider) {
     config.oidc.issuer = Some(provider.url());
     config.oidc.client_id = Some("tidings".into());
@@ -45,13 +45,13 @@ fn settings(config: &mut Config, provider: &Provider) {
     config.oidc.services = vec!["support".into()];
 }
 
-/// Runs a test with a provider, and a server that goes by it.
+/// Runs a test with a provider and a server that trusts it.
 async fn with_provider(test: impl AsyncFnOnce(&TestApp, &Provider)) {
     let provider = Provider::start(NOW).await;
     with_settings(Kind::Sqlite, |config| settings(config, &provider), async |app| test(app, &provider).await).await;
 }
 
-/// What a server answers.
+/// A response of the server.
 struct Answer {
     status: StatusCode,
     headers: HeaderMap,
@@ -63,7 +63,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.body))
     }
 
-    /// Where it leads.
+    /// The target of the redirect.
     fn to(&self) -> &str {
         assert_eq!(self.status, StatusCode::SEE_OTHER, "{}", self.body);
         self.headers["location"].to_str().unwrap()
@@ -73,13 +73,13 @@ impl Answer {
         self.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap()).collect()
     }
 
-    /// The code of its first error.
+    /// The code of the first error.
     fn code(&self) -> String {
         self.json()["errors"][0]["extensions"]["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-/// Somebody's browser, which keeps cookies.
+/// A user's browser, which keeps cookies.
 #[derive(Clone)]
 struct Browser<'a> {
     app: &'a TestApp,
@@ -91,7 +91,7 @@ impl<'a> Browser<'a> {
         Self { app, cookies: BTreeMap::new() }
     }
 
-    /// With a session.
+    /// A browser with a session.
     async fn signed_in(app: &'a TestApp, provider: &Provider) -> Self {
         let mut browser = Self::new(app);
         let answer = browser.sign_in(provider, "/desk").await;
@@ -99,14 +99,14 @@ impl<'a> Browser<'a> {
         browser
     }
 
-    /// All of it, as the provider has it; what somebody sees in the end.
+    /// Runs the whole sign-in as the provider does, and returns the last response.
     async fn sign_in(&mut self, provider: &Provider, to: &str) -> Answer {
         let begun = self.get(&format!("/desk/session/begin?to={to}")).await;
         let (code, state) = provider.grant(begun.to());
         self.come_back(&[("code", &code), ("state", &state)]).await
     }
 
-    /// Begins; where the provider sends one back to, as fields.
+    /// Starts a sign-in and returns the code and state of the provider's redirect.
     async fn begun(&mut self, provider: &Provider) -> (String, String) {
         provider.grant(self.get("/desk/session/begin").await.to())
     }
@@ -154,7 +154,7 @@ impl<'a> Browser<'a> {
         answer
     }
 
-    /// What the desk's page is told of its session.
+    /// The session as the desk's page gets it.
     async fn session(&mut self) -> Value {
         let mut answer = self.get("/desk/session").await.json();
         assert_eq!(answer["signIn"], true);
@@ -162,5 +162,5 @@ impl<'a> Browser<'a> {
     }
 }
 
-/// The cookie of a session, over https.
+/// The session cookie over https.
 const SESSION: &str = "__Host-tidings_session";

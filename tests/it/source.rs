@@ -1,4 +1,4 @@
-//! Databases of others: what a scan finds, and what it cannot do.
+//! External databases as sources: the results of scans, and their restrictions.
 
 mod attack;
 mod bind;
@@ -20,7 +20,7 @@ use tidings::source::{Failure, FailureKind, Found, Query, Source, Sources};
 
 use crate::support::{Kind, TestDatabase};
 
-/// Defines a test that runs on every kind of source that is at hand.
+/// Defines a test that runs on every reachable kind of source.
 macro_rules! on_every_source {
     ($($(#[$attribute:meta])* async fn $name:ident($other:ident) $body:block)+) => {$(
         $(#[$attribute])*
@@ -48,16 +48,17 @@ macro_rules! on_every_source {
 }
 use on_every_source;
 
-/// A database that belongs to somebody else.
+/// A database that belongs to another party.
 struct Other {
     kind: Kind,
     database: TestDatabase,
-    /// Its owner.
+    /// A connection with its owner's privileges.
     owner: DatabaseConnection,
     sources: Sources,
 }
 
-/// Runs a test with a source over a new database, with one connection and half a minute where `settings` say nothing else.
+/// Runs a test with a source over a new database. Unless `settings` change that, the source has one connection and a
+/// time limit of 30 seconds.
 async fn with(kind: Kind, settings: Value, test: impl AsyncFnOnce(&Other)) {
     let Some(database) = kind.make().await else { return };
     let owner = Database::connect(&database.url).await.unwrap();
@@ -72,7 +73,7 @@ async fn with(kind: Kind, settings: Value, test: impl AsyncFnOnce(&Other)) {
     database.remove().await;
 }
 
-/// What a file says.
+/// The sources of a configuration file.
 fn sources(entries: &Value) -> Sources {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sources.json");
@@ -84,7 +85,7 @@ fn instant(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-/// With nothing out of the ordinary.
+/// A query with the usual parameters.
 fn query(sql: &str) -> Query<'_> {
     let now = instant("2026-11-21T08:00:00.123456Z");
     Query { tenant: "acme", sql, now, since: None, timeout: Duration::from_mins(1), limit: 10_000 }
@@ -100,7 +101,7 @@ impl Other {
         scan.await
     }
 
-    /// The only row that it finds.
+    /// Returns the only row that the query finds.
     async fn row(&self, sql: &str) -> Value {
         let found = self.scan(sql).await.unwrap_or_else(|failure| panic!("{failure:?} of {sql}"));
         assert_eq!(found.rows.len(), 1, "{found:?} of {sql}");
@@ -113,12 +114,12 @@ impl Other {
         failure
     }
 
-    /// Does what its owner may.
+    /// Runs a statement with the owner's privileges.
     async fn by_hand(&self, sql: &str) {
         self.owner.execute_unprepared(sql).await.unwrap();
     }
 
-    /// A number of its owner's.
+    /// Returns a number that the owner reads.
     async fn number(&self, sql: &str) -> i64 {
         let backend: DbBackend = self.owner.get_database_backend();
         let row = self.owner.query_one_raw(Statement::from_string(backend, sql)).await.unwrap().unwrap();
@@ -166,7 +167,7 @@ on_every_source! {
         let words = format!("read the tables of a Tidings server in {place}");
         assert!(!may().await.contains(&words));
         other.by_hand("CREATE TABLE rule_run (id INTEGER NOT NULL)").await;
-        // Of other servers there may be more than are told.
+        // On MySQL, the message may name a database of another test instead: it does not list all.
         let told = may().await;
         assert!(told.contains(&words) || other.kind == Kind::Mysql && told.contains("read the tables of a Tidings server"), "{told}");
     }

@@ -1,4 +1,4 @@
-//! How the service does, and on which nodes.
+//! The status of the service and of its nodes.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ on_every_database! {
     }
 }
 
-/// Asks until the second node has told what the tenant does there.
+/// Waits until the second node has reported the tenant's activity.
 async fn told(app: &TestApp, tenant: &str) -> Value {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -82,7 +82,7 @@ async fn nodes_tell_each_other_how_they_do() {
         assert_eq!((&status["bus"]["connected"], status["nodes"].as_array().unwrap().len()), (&json!(true), 2));
         assert!(status["bus"]["lagSeconds"].as_f64().unwrap() < 5.0, "{status}");
 
-        // Of one's own tenant alone.
+        // Each tenant sees only its own figures.
         let stranger = told(app, "other").await;
         assert_eq!(stranger["nodes"][1]["sessionCount"], 0);
         drop(socket);

@@ -1,10 +1,10 @@
-//! The entities say what the migrations make, on every database.
+//! The entities match the tables that the migrations create, on every database.
 
 use sea_orm::{EntityTrait, PaginatorTrait};
 
 use crate::support::{TestApp, on_every_database};
 
-/// Reads a table through its entity, so that every column is there and has the type that is said of it.
+/// Reads a table through its entity, so that every column exists and has the declared type.
 async fn reads<E>(app: &TestApp) -> u64
 where
     E: EntityTrait,
@@ -123,7 +123,7 @@ on_every_database! {
         for (table, column) in [("inbox_item", "state"), ("notification", "kind")] {
             app.by_hand(&format!("UPDATE {table} SET {column} = {column} + 50")).await;
             app.by_hand("UPDATE users SET version = version + 1").await;
-            // What is not of any state is in no list, and what is of no kind cannot be shown.
+            // An item with an invalid state is in no list. An item of an invalid kind is an internal error.
             let (_, answer) = app.user("ada").send(list, serde_json::json!({})).await;
             let is_told = answer["errors"][0]["extensions"]["code"] == "INTERNAL";
             let is_left_out = answer["data"]["viewer"]["inbox"]["nodes"] == serde_json::json!([]);

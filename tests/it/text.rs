@@ -1,4 +1,4 @@
-//! What people read: no "None", no line that a name turns, no half characters, nothing that cannot be seen.
+//! Text for readers: no "None", no line reversed by a name, no split characters, nothing invisible.
 
 use serde_json::{Value, json};
 use tidings::domain::outbound::Lanes;
@@ -25,7 +25,7 @@ async fn call(app: &TestApp, name: &Value) {
     app.service().ask(save, json!({ "name": name })).await;
 }
 
-/// Sends something, and returns what it shows.
+/// Sends content and returns the item that it becomes.
 async fn sent(app: &TestApp, content: Value) -> Value {
     app.service().ask(SEND, json!({ "content": content })).await;
     app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].take()
@@ -61,7 +61,7 @@ on_every_database! {
         settle(app, &Lanes::default()).await;
         let got = relay.got().pop().unwrap();
         assert!(got.header("subject").unwrap().starts_with("=?utf-8?b?4oGo"), "an isolate: {:?}", got.header("subject"));
-        // What is shown as it was sent closes what it opens, too.
+        // Bidirectional controls are also closed in content that is shown as it was sent.
         app.admin().define_type("plain").await;
         let of = announce(&app.admin(), json!({ "type": "plain", "content": { "title": "Sale\u{202E}", "body": "x\u{2066}\ny" } })).await;
         let item = app.user("ada").ask(NEWEST, json!({})).await["viewer"]["inbox"]["nodes"][0].take();
@@ -76,10 +76,10 @@ on_every_database! {
     async fn what_cannot_be_seen_or_opened_is_refused(app) {
         app.admin().define_type("comment").await;
         for (content, expected) in [
-            (json!({ "title": "\u{200B}\u{200D}" }), "title: must have a character that can be seen"),
-            (json!({ "title": "\u{3164}\u{2800}" }), "title: must have a character that can be seen"),
+            (json!({ "title": "\u{200B}\u{200D}" }), "title: must have a visible character"),
+            (json!({ "title": "\u{3164}\u{2800}" }), "title: must have a visible character"),
             (json!({ "title": "a\u{2028}b" }), "title: must not contain line breaks"),
-            (json!({ "title": "x", "body": "\u{FEFF}\u{202E}" }), "body: must have a character that can be seen"),
+            (json!({ "title": "x", "body": "\u{FEFF}\u{202E}" }), "body: must have a visible character"),
             (json!({ "title": "x", "link": "https://[" }), "link: must be a valid URL: invalid IPv6 address"),
             (json!({ "title": "x", "link": "https://a:99999/" }), "link: must be a valid URL: invalid port number"),
             (json!({ "title": "x", "link": "http://a<b" }), "link: must be a valid URL: invalid"),
@@ -88,10 +88,10 @@ on_every_database! {
             assert!(why.starts_with(&format!("BAD_USER_INPUT input.content.{expected}")), "{content}: {why}");
         }
         let save = "mutation { saveUserProfiles(inputs: [{ id: \"ben\", name: \"\u{2060}\" }]) { id } }";
-        assert!(app.service().refused(save, json!({})).await.contains("must have a character that can be seen"));
+        assert!(app.service().refused(save, json!({})).await.contains("must have a visible character"));
         assert_eq!(app.user("ada").titles(json!({})).await, Vec::<String>::new());
         app.service().ask("mutation { saveUserProfiles(inputs: [{ id: \"b\u{202E}n\", name: \"👨‍👩‍👧\" }]) { id } }", json!({})).await;
-        // What a template makes of nothing is not shown.
+        // A template result without visible text is not shown.
         define(app, json!({ "title": "{{ params.x }}", "link": "https://{{ params.x }}" })).await;
         let shown = sent(app, json!({ "params": { "x": "\u{200B}[" }, "link": "/own" })).await;
         assert_eq!((&shown["title"], &shown["link"]), (&json!("\u{200B}["), &json!("/own")));

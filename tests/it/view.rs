@@ -1,4 +1,4 @@
-//! Views that read themselves: what happens in them, who is in them, and what is unread.
+//! Views, which a visit marks as read: their activity, members and unread counts.
 
 mod race;
 
@@ -88,7 +88,7 @@ on_every_database! {
         assert_eq!(unread(&ada).await, ["team: 0", "= 0"]);
         record(app, &[activity("team", None, "3")]).await;
         assert_eq!(unread(&ada).await, ["team: 1", "= 1"]);
-        // What she does there herself shows that she has seen the rest.
+        // Her own activity in the view marks the earlier activity as seen.
         record(app, &[activity("team", Some("ada"), "4"), activity("team", None, "5")]).await;
         assert_eq!(unread(&ada).await, ["team: 1", "= 1"]);
     }
@@ -137,7 +137,7 @@ on_every_database! {
         assert_eq!(unread(&ada).await, ["team: 1", "= 1"]);
         ada.ask(LEAVE, of.clone()).await;
         assert_eq!(unread(&ada).await, ["= 0"]);
-        // A visit joins, also what was not there before.
+        // A visit joins the view, even one that does not exist yet.
         visit(&ada, "team").await;
         visit(&ada, "news").await;
         record(app, &[activity("news", None, "3")]).await;
@@ -148,7 +148,7 @@ on_every_database! {
         let why = ada.refused(JOIN, json!({ "key": key("team"), "users": ["ada", "ben"] })).await;
         assert_eq!(why, "NOT_FOUND users[1]: no user \"ben\"");
         let why = app.service().refused(JOIN, of).await;
-        assert_eq!(why, "BAD_USER_INPUT users: is required, for the token is not a user's");
+        assert_eq!(why, "BAD_USER_INPUT users: is required, because the token is not a user's");
     }
 
     async fn the_catalogue_says_which_codes_are_open(app) {
@@ -178,13 +178,13 @@ on_every_database! {
         assert_eq!(unread(&app.user("ada")).await, ["team: 1", "= 1"]);
         let conflict = "CONFLICT : the idempotency key \"k\" was used for another activity of the view";
         for other in [ben("2"), keyed(activity("team", None, "1"), "k"), keyed(activity("team", Some("ada"), "1"), "k")] {
-            // All or none: what comes with it is not recorded either.
+            // All or none: the other activities of the call are not recorded either.
             let inputs = json!({ "inputs": [activity("team", None, "with it"), other] });
             assert_eq!(app.service().refused(RECORD, inputs).await, conflict);
         }
         record(app, &[keyed(activity("other", Some("ben"), "2"), "k"), activity("team", None, "3"), ben("1")]).await;
         assert_eq!(unread(&app.user("ada")).await, ["team: 2", "= 2"]);
-        // A replay shows its actor what happened since.
+        // A replay shows its actor the current state.
         assert_eq!(record(app, &[ben("1")]).await[0]["unread"]["count"], 1);
         assert_eq!(record(app, &[ben("1")]).await[0]["latest"], json!({ "text": "3" }));
     }
@@ -210,7 +210,7 @@ on_every_database! {
         assert_eq!(unread(&app.user("ada")).await.last().unwrap(), "= 12");
         let many: Vec<Value> = (0..1001).map(input).collect();
         let why = app.service().refused(RECORD, json!({ "inputs": many })).await;
-        assert_eq!(why, "BAD_USER_INPUT inputs: must be at most 1000 in one call, not 1001");
+        assert_eq!(why, "BAD_USER_INPUT inputs: must have at most 1000 entries in one call, not 1001");
         assert_eq!(record(app, &[]).await, json!([]));
     }
 
@@ -219,7 +219,7 @@ on_every_database! {
         let crowd: Vec<&str> = crowd.iter().map(String::as_str).collect();
         join(app, "large", &crowd).await;
         join(app, "small", &crowd[..2]).await;
-        // The first to ask reads the catalogue.
+        // The first request reads the catalogue.
         unread(&app.user("user 1")).await;
         let mut costs = Vec::new();
         for id in ["large", "small"] {
@@ -354,7 +354,7 @@ on_every_database! {
         app.advance(TimeDelta::days(29));
         assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 0);
         app.advance(TimeDelta::days(2));
-        // Four keys are beyond the retention window, and count for nothing any more.
+        // Four keys are past the retention window and are deleted.
         assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 4);
         app.advance(TimeDelta::days(200));
         visit(&app.user("ada"), "visited").await;
@@ -365,7 +365,7 @@ on_every_database! {
         assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 0);
         assert_eq!(unread(&app.user("ada")).await, ["active: 2", "joined: 1", "visited: 0", "= 3"]);
         assert_eq!(unread(&app.user("ben")).await, ["active: 1", "joined: 0", "visited: 0", "= 1"]);
-        // It begins anew, with the same key.
+        // The view starts anew, with the same key.
         record(app, &[keyed(activity("left alone", None, "new"), "k")]).await;
         visit(&app.user("chen"), "left alone").await;
         assert_eq!(unread(&app.user("ada")).await.last().unwrap(), "= 3");

@@ -1,4 +1,4 @@
-//! Webhooks: what happens reaches servers of others, each event once under one id.
+//! Webhooks: each event reaches external servers once, under one id.
 
 mod api;
 mod chance;
@@ -30,7 +30,7 @@ struct Endpoint {
     secret: String,
 }
 
-/// Makes an endpoint of `acme` at a URL, with further settings.
+/// Creates an endpoint of `acme` for a URL, with additional settings.
 async fn create(app: &TestApp, url: &str, further: Value) -> Endpoint {
     let mut input = json!({ "url": url });
     input.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
@@ -39,7 +39,7 @@ async fn create(app: &TestApp, url: &str, further: Value) -> Endpoint {
     Endpoint { id: made["endpoint"]["id"].take(), secret }
 }
 
-/// A receiver, an endpoint of it that wants to hear of everything but expiries, and a type of messages.
+/// A receiver, an endpoint for all events but expiries, and a message type.
 async fn with_endpoint(app: &TestApp) -> (Receiver, Endpoint) {
     app.admin().define_type("news").await;
     let receiver = Receiver::start().await;
@@ -53,7 +53,7 @@ pub async fn number(app: &TestApp, sql: &str) -> i64 {
     db.query_one_raw(count).await.unwrap().unwrap().try_get("", "many").unwrap()
 }
 
-/// Sends what is due until nothing is, and nothing is under way.
+/// Delivers until nothing is due or in flight.
 pub async fn settle(app: &TestApp, lanes: &Lanes) {
     let now = app.app.now();
     let busy = format!(
@@ -70,13 +70,13 @@ pub async fn settle(app: &TestApp, lanes: &Lanes) {
     panic!("it goes on and on");
 }
 
-/// Fields of an endpoint.
+/// Returns fields of an endpoint.
 async fn look_at(app: &TestApp, endpoint: &Endpoint, fields: &str) -> Value {
     let query = format!("query($id: ID!) {{ webhookEndpoint(id: $id) {{ {fields} }} }}");
     app.admin().ask(&query, json!({ "id": endpoint.id })).await["webhookEndpoint"].take()
 }
 
-/// Fields of deliveries, newest first.
+/// Returns fields of deliveries, newest first.
 pub async fn deliveries(app: &TestApp, filter: Value, fields: &str) -> Vec<Value> {
     let query = format!(
         "query($filter: OutboundDeliveryFilter) {{ outboundDeliveries(filter: $filter, first: 200) {{ nodes {{ {fields} }} }} }}"
@@ -85,7 +85,7 @@ pub async fn deliveries(app: &TestApp, filter: Value, fields: &str) -> Vec<Value
     data["outboundDeliveries"]["nodes"].as_array_mut().unwrap().drain(..).collect()
 }
 
-/// Does something about an endpoint as its operator: `pauseWebhookEndpoint`, …
+/// Runs an operator's mutation on an endpoint: `pauseWebhookEndpoint`, …
 async fn act(app: &TestApp, what: &str, endpoint: &Endpoint) -> Value {
     let query = format!("mutation($id: ID!) {{ {what}(id: $id) {{ id }} }}");
     app.admin().ask(&query, json!({ "id": endpoint.id })).await[what].take()

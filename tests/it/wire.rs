@@ -1,4 +1,4 @@
-//! The door: what hostile requests cost, what honest ones may do, and what comes through at all.
+//! The HTTP layer: the cost of hostile requests, and the limits that honest requests stay within.
 
 mod answers;
 mod bodies;
@@ -29,10 +29,10 @@ use tower::ServiceExt;
 
 use crate::support::TestApp;
 
-/// The most bytes of the answer to a hostile request.
+/// The maximum size of the response to a hostile request in bytes.
 const ANSWER: usize = 16 * 1024;
 
-/// Sends a request as it is.
+/// Sends a request without changes.
 async fn raw(app: &TestApp, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
     let response = app.routes.clone().oneshot(request).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
@@ -40,12 +40,12 @@ async fn raw(app: &TestApp, request: Request<Body>) -> (StatusCode, HeaderMap, S
     (status, headers, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// The code of an answer's first error, null where there is none.
+/// The code of a response's first error, or null without errors.
 fn code(answer: &Value) -> &Value {
     &answer["errors"][0]["extensions"]["code"]
 }
 
-/// A post with a body of JSON and a token.
+/// A POST request with a JSON body and a token.
 fn post(token: &str, body: String) -> Request<Body> {
     Request::post("/graphql")
         .header("content-type", "application/json")

@@ -1,5 +1,5 @@
-//! What the server keeps for each user and each socket weighs what is promised. A program of its own, since it counts what the whole process
-//! allocates.
+//! Checks how much memory the server keeps per user and per socket. This is a program of its own, since it counts the
+//! allocations of the whole process.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing where something must be has failed")]
 
@@ -20,13 +20,13 @@ static ALLOCATED: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
 const SECRET: &str = "the secret of the tests, 32 bytes";
 
-/// Bytes that are allocated and not given back yet.
+/// The number of allocated bytes that are not freed yet.
 fn allocated() -> usize {
     let of = ALLOCATED.stats();
     of.bytes_allocated - of.bytes_deallocated
 }
 
-/// A server over a database of its own, beside which nothing else is weighed.
+/// A server with its own database. A lock ensures that nothing else is measured at the same time.
 struct Weighed {
     app: Arc<App>,
     _folder: TempDir,

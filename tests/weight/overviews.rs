@@ -1,4 +1,4 @@
-//! Overviews that are remembered take about as much memory as is counted for them.
+//! Checks that cached overviews take about as much memory as the cache counts for them.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tidings::domain::user;
 
 use super::{Weighed, allocated};
 
-/// Users whose overviews are read.
+/// The number of users with overviews to read.
 const USERS: usize = 2000;
 
-/// Reads overviews for the first time; returns how many bytes were counted for them, and how many were allocated.
+/// Reads overviews for the first time. Returns the bytes counted for them and the bytes allocated.
 async fn read(app: &Arc<App>, tenant: &Arc<Tenant>, names: &[String], wish: &Wish) -> (usize, usize) {
     let users = user::mention(app, tenant, "users", names).await.unwrap();
     let (counted, before) = (app.caches.overviews.weight(), allocated());
@@ -46,7 +46,7 @@ async fn remembered_overviews_take_about_as_much_memory_as_is_counted() {
     txn.commit().await.unwrap();
     let all = Wish::default();
     let some = Wish { types: Some((0..100).map(|place| format!("t{place}")).collect()), ..Wish::default() };
-    // So that pools, caches and statements have what they need.
+    // Fill pools, caches and prepared statements first.
     read(app, &tenant, &names("warm"), &all).await;
 
     let empty = read(app, &tenant, &names("empty"), &all).await;

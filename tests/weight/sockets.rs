@@ -1,4 +1,4 @@
-//! A socket takes no more memory than ARCHITECTURE.md says.
+//! Checks that a socket takes no more memory than ARCHITECTURE.md says.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ const ITEMS: &str = "subscription { itemReceived { cursor node { title type { co
 const OVERVIEWS: &str = "subscription { overviewChanged { overview { unread { count } types { type { code } unread { count } \
     latest { title } } cursor } } }";
 
-/// Sockets that are weighed together. All are open to the end, and both their ends are files of this process, of which it may mostly
-/// have 1,024.
+/// The number of sockets per case. All stay open to the end, and this process holds both ends; its usual limit is 1,024
+/// open files.
 const SOCKETS: usize = 100;
 
-/// The most bytes of a socket at rest.
+/// The most bytes that an idle socket may take.
 const MOST: usize = 12 * 1024;
 
-/// A client, of whom no more than the connection is kept.
+/// A client that keeps only its connection.
 struct Client(WebSocket<TcpStream>);
 
 impl Client {
@@ -54,7 +54,7 @@ impl Client {
 
     fn subscribe(&mut self, query: &str) {
         self.say(&json!({ "id": query, "type": "subscribe", "payload": { "query": query } }));
-        // The first overview comes at once, and whoever follows items is heard by then.
+        // The first overview arrives at once. A subscription to items has started when the pong arrives.
         if query == OVERVIEWS {
             self.hear("next");
         } else {
@@ -96,7 +96,7 @@ async fn a_socket_takes_what_is_promised() {
         let before = allocated();
         all.push(open(what, queries).await);
         let each = (allocated() - before) / SOCKETS;
-        // With the first come pools, caches and statements.
+        // The first case also allocates pools, caches and prepared statements.
         assert!(what == "warm" || each <= MOST, "{what}: {each} bytes");
     }
 }

@@ -1,5 +1,5 @@
-// Builds dist/: modules of ES2022 with their types, not minified, for those who bundle do that. Fails where the whole store is larger
-// than it may be in a page.
+// Builds dist/: ES2022 modules with types, not minified, because users bundle them. Fails if the whole store exceeds
+// its size limit.
 
 import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
 
-/** Bytes of the store as a page gets it: minified and compressed. */
+/** The size limit of the store in bytes, minified and compressed. */
 const BUDGET = 9_100;
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
@@ -24,5 +24,5 @@ if (size > BUDGET) {
 
 await rm(`${ROOT}dist`, { recursive: true, force: true });
 execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, '--emitDeclarationOnly'], { cwd: ROOT, stdio: 'inherit' });
-// What all three need is in files of its own, so that a `Failure` is the same whichever it comes from.
+// Code that all three share goes into separate chunks, so that there is only one `Failure` class.
 await build({ ...common, entryPoints: ['src/index.ts', 'src/typed.ts', 'src/sender.ts'], outdir: 'dist', splitting: true, chunkNames: 'chunk-[hash]' });

@@ -1,5 +1,5 @@
-// Makes src/operations.ts: the documents of operations/, each with the types of its variables and its answer as schema.graphql
-// has them. `--check` only compares.
+// Generates src/operations.ts: the documents of operations/, with types of variables and data from schema.graphql.
+// `--check` only compares.
 
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 
@@ -10,7 +10,7 @@ import { Kind, parse, print, stripIgnoredCharacters, visit } from 'graphql';
 const here = (path) => new URL(path, import.meta.url);
 const FILE = here('src/operations.ts');
 
-/** Every operation as a text without white space, with the fragments that it uses, under its own name. */
+/** Each operation as a minified text, with the fragments that it uses, under its own name. */
 const texts = {
   plugin(_schema, files) {
     const all = files.flatMap(({ document }) => document.definitions);

@@ -1,5 +1,5 @@
-// The demo's page: documents that one comments on, and the bell of whoever is signed in. A real page asks its own backend for tokens,
-// and only that sends.
+// The demo's page: documents to comment on, and the bell of the chosen user. A real page gets tokens from its own
+// backend, and only the backend sends.
 
 const { people, documents } = await (await fetch('/demo/data')).json();
 const bell = document.querySelector('tidings-bell');
@@ -19,7 +19,7 @@ const COMMENT = `mutation Comment($input: SendReminderInput!) {
   sendReminder(input: $input) { replayed }
 }`;
 
-/** What a backend does when somebody comments. */
+/** What a backend does when a user comments. */
 async function comment(id, title, sender, text) {
   const input = { type: 'comment', target: { type: 'document', externalId: id }, action: 'comment', sender,
     content: { params: { document: title, text } }, idempotencyKey: crypto.randomUUID?.() };
@@ -53,6 +53,6 @@ user.addEventListener('change', () => {
   bell.signOut?.();
   signIn(user.value);
 });
-// There is no page behind the links of the demo.
+// The demo's links have no pages.
 addEventListener('tidings-open', (event) => event.preventDefault());
 signIn(user.value);

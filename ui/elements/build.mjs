@@ -1,5 +1,5 @@
-// Builds the elements into dist/, which is committed and becomes part of the server; `--check` only compares, `--plain` writes what
-// the npm package has, uncompressed, into module/.
+// Builds the elements into dist/, which is committed and becomes part of the server. `--check` only compares; `--plain`
+// writes the uncompressed files of the npm package into module/.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -19,23 +19,23 @@ const DIST = join(ROOT, 'dist');
 const TERSER = createRequire(import.meta.url)('terser/package.json').version;
 const TARGET = ['chrome125', 'firefox125', 'safari17.5'];
 
-/** The address that pages name, and that never changes. It only fetches what has a hash in its name. */
+/** The stable address for pages. It only loads files with hashes in their names. */
 const STABLE = 'tidings.js';
 
-/** What else keeps its name, each a file by itself: the part of a page's service worker, and what subscribes a browser. */
+/** Other stable names, each a self-contained file: the service worker's part, and the script that subscribes. */
 const PUSH = { 'push.js': ['src/push.ts', 'iife'], 'push-subscribe.js': ['src/push-subscribe.ts', 'esm'] };
 
-/** Style sheets are text, for `adoptedStyleSheets`. */
+/** Style sheets become strings for `adoptedStyleSheets`. */
 const sheets = {
   name: 'sheets',
   setup({ onLoad }) {
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code, warnings } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true, target: TARGET });
-      // A browser passes over what it does not understand, and shows something else.
+      // Browsers ignore invalid CSS silently, so fail here.
       if (warnings.length > 0) throw new Error(`${path}: ${warnings[0].location?.line}: ${warnings[0].text}`);
       return { contents: code.trim(), loader: 'text' };
     });
-    // Templates need no indentation, and code neither.
+    // Removes indentation, which neither code nor templates need.
     onLoad({ filter: /src\/\w+\.ts$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replace(/^\s+/gm, ''),
       loader: 'ts',
@@ -43,7 +43,7 @@ const sheets = {
   },
 };
 
-/** A file that needs no other. */
+/** Bundles one self-contained file. */
 async function alone([entry, format]) {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
@@ -60,7 +60,7 @@ async function alone([entry, format]) {
   return Buffer.from(await smaller(outputFiles[0].text));
 }
 
-/** What esbuild has made, 3 % smaller. */
+/** Makes esbuild's output 3 % smaller. */
 async function smaller(text) {
   const { code } = await minify(text, {
     module: true,
@@ -84,7 +84,7 @@ async function bundle() {
     format: 'esm',
     target: TARGET,
     charset: 'utf8',
-    // The hashes in names have to tell what terser makes of this, too.
+    // Includes terser's version in the file hashes, because esbuild computes them before terser runs.
     banner: { js: `/*! terser ${TERSER} */` },
     legalComments: 'none',
     plugins: [sheets],
@@ -98,7 +98,7 @@ async function bundle() {
   return { files, outputs, inputs: Object.keys(metafile.inputs) };
 }
 
-/** The files of `outputs` that the browser needs before `name` runs, itself first. */
+/** The files of `outputs` that the browser needs before `name` runs, with `name` first. */
 function needed(outputs, name) {
   const found = new Set([name]);
   for (const at of found) {
@@ -107,7 +107,7 @@ function needed(outputs, name) {
   return [...found];
 }
 
-/** What is served, by name, and the parts that count for the budgets. */
+/** The served files by name, and the parts that count for the size limits. */
 async function made() {
   const { files, outputs, inputs } = await bundle();
   const first = needed(outputs, STABLE);
@@ -122,7 +122,7 @@ async function made() {
   return { files, hashed: first[1], sizes: measure({ first, later, locales, push: Object.keys(PUSH), size }) };
 }
 
-/** What the server and pages have to know of each file. */
+/** What the server and pages need to know about each file. */
 function manifest(files, hashed) {
   const list = [...files]
     .sort(([one], [other]) => (one < other ? -1 : 1))
@@ -130,7 +130,7 @@ function manifest(files, hashed) {
       name,
       type: kindOf(name),
       bytes: content.length,
-      // A stable name has other content with the next version: it can have no hash.
+      // A stable name changes its content with each version, so it has no integrity hash.
       ...(name === STABLE || name in PUSH ? { immutable: false } : { immutable: true, integrity: `sha384-${createHash('sha384').update(content).digest('base64')}` }),
     }));
   return `${JSON.stringify({ entry: STABLE, hashed, files: list }, undefined, 2)}\n`;

@@ -1,8 +1,8 @@
-// What a page downloads, in bytes after gzip -9, and what it may be.
+// What a page downloads, in bytes after gzip -9, and the limits.
 
 const KB = 1000;
 
-/** Sums up the files of a build; `size` gives what one is when it is compressed. */
+/** Totals of a build's files; `size` returns the compressed size of a file. */
 export function measure({ first, later, locales, push, size }) {
   const sum = (names) => names.reduce((bytes, name) => bytes + size(name), 0);
   const largest = Math.max(...locales.map(size));

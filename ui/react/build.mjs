@@ -1,5 +1,5 @@
-// Builds dist/: a module of ES2022 with its types, not minified, for those who bundle do that. Fails where it is larger than it may be in
-// a page; React and the store are counted with themselves.
+// Builds dist/: an ES2022 module with types, not minified, because users bundle it. Fails if it exceeds its size limit,
+// which does not include React and the store.
 
 import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
 
-/** Bytes as a page gets it: minified and compressed. */
+/** The size limit in bytes, minified and compressed. */
 const BUDGET = 1_500;
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
@@ -33,5 +33,5 @@ if (size > BUDGET) {
 
 await rm(`${ROOT}dist`, { recursive: true, force: true });
 execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, '--emitDeclarationOnly'], { cwd: ROOT, stdio: 'inherit' });
-// Frameworks that render on a server have to know that all of it is for the browser, too.
+// Tells frameworks with server rendering that this is code for the browser.
 await build({ ...common, outdir: 'dist', banner: { js: "'use client';" } });

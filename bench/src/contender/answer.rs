@@ -1,4 +1,4 @@
-//! Rows as JSON. Statements name their columns as those of Tidings do.
+//! Rows as JSON. The statements name their columns like those of Tidings.
 
 use std::cmp::Reverse;
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::driver::Row;
 use crate::Result;
 
-/// The types of a tenant in their order, each with its code and title.
+/// The types of a tenant in catalogue order, with code and title.
 pub type Kinds = Vec<(TypeId, String, String)>;
 
-/// More unread items are not counted.
+/// Maximum of the unread count.
 pub const CAP: i64 = 99;
 
 /// Whether the item of a row was read.
@@ -103,7 +103,7 @@ struct Node<'a> {
     item: Item<'a>,
 }
 
-/// The newest 20 of rows that come in any order.
+/// The newest 20 items of unsorted rows.
 pub fn list(rows: &[Row<'_>], kinds: &Kinds, is_read: IsRead) -> Result<Vec<u8>> {
     let mut nodes = Vec::with_capacity(rows.len());
     for row in rows {

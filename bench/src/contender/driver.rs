@@ -1,4 +1,4 @@
-//! A bare driver: tokio-postgres with deadpool, or sqlx over SQLite.
+//! A thin driver: tokio-postgres with deadpool, or sqlx over SQLite.
 
 use std::error::Error;
 
@@ -12,10 +12,10 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use super::count_one;
 use crate::Result;
 
-/// Each statement is prepared once a connection.
+/// Each statement is prepared once per connection.
 pub enum Driver {
     Postgres(Pool),
-    /// As many as may read, and the one that writes.
+    /// A pool for reading, and the single connection that writes.
     Sqlite {
         read: SqlitePool,
         write: SqlitePool,
@@ -27,7 +27,7 @@ pub struct Statement {
     pub safe: SqlStr,
 }
 
-/// What is bound. Lists are for PostgreSQL alone.
+/// Bound values. Lists work only on PostgreSQL.
 #[derive(Debug)]
 pub enum Value<'a> {
     Number(i64),
@@ -68,7 +68,7 @@ impl Driver {
         matches!(self, Self::Postgres(_))
     }
 
-    /// With as much durability as Tidings has: what was acknowledged is on disk.
+    /// Opens the database with the same durability as Tidings: acknowledged writes are on disk.
     pub async fn open(url: &str, connections: u32) -> Result<Self> {
         if url.starts_with("postgres") {
             let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
@@ -83,7 +83,7 @@ impl Driver {
         Ok(Self::Sqlite { read: pool(connections).connect_with(options).await?, write })
     }
 
-    /// Has the rows of a statement read.
+    /// Runs a statement and passes its rows to `read`.
     pub async fn rows<T>(
         &self,
         of: &Statement,
@@ -105,7 +105,7 @@ impl Driver {
         }
     }
 
-    /// Runs a statement that writes, and returns how many rows it says it has changed.
+    /// Runs a statement that writes, and returns the number of changed rows.
     pub async fn change(&self, of: &Statement, values: &[Value<'_>]) -> Result<u64> {
         count_one();
         match self {

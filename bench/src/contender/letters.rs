@@ -1,8 +1,7 @@
-//! Three designs over tables of letters, as home-grown notification tables are queried: unread counts and the latest
-//! letter of each type.
+//! Three designs over tables of letters that query unread counts and the latest letter of each type, as typical
+//! home-grown notification tables do.
 //!
-//! They stand behind the libraries that Tidings stands behind, and have the indexes that serve them best: only the design
-//! is compared.
+//! They use the same libraries as Tidings and the best indexes for their queries, so that only the designs differ.
 
 mod design;
 
@@ -14,7 +13,7 @@ use tidings::database::{Reader, connect};
 
 use design::Design;
 
-/// A type, with how many letters of it are unread and the newest.
+/// A type with its number of unread letters and the newest letter.
 #[derive(SimpleObject)]
 pub struct TypeOverview {
     code: String,
@@ -42,8 +41,8 @@ impl Query {
     }
 }
 
-/// `/letters/v1` a loop with two joins a type, `/letters/v2` the same with all types at once, `/letters/v3` one statement
-/// without joins to what was read and who is in which role.
+/// `/letters/v1`: a loop over the types with two joins each; `/letters/v2`: the same with concurrent queries;
+/// `/letters/v3`: one statement without joins to the tables of reads and roles.
 pub async fn routes(url: &str, connections: u32) -> crate::Result<Router> {
     let db = connect(url, connections).await?.read;
     let mut routes = Router::new();

@@ -1,7 +1,7 @@
-//! The limit: the best statements that we can write for the same answers, over tables of their own (`data/bare.rs`), behind a
-//! bare handler.
+//! The limit: the best statements we can write for the same responses, over tables of their own (`data/bare.rs`),
+//! behind a thin handler.
 //!
-//! These tables know nothing but the four questions: what is counted is kept counted, and whoever writes keeps it so.
+//! The tables serve only the four benchmark operations. Counts are stored, and each write updates them.
 
 mod send;
 
@@ -25,21 +25,22 @@ use crate::Result;
 use crate::work::{SCENES, SENDING};
 use send::{Letter, Message};
 
-/// What both of the statements that read say of an item.
+/// Columns of an item in both reading statements.
 const SHOWN: &str = "n.id AS item_seq, n.kind AS item_kind, n.title AS item_title, n.body AS item_body, n.link AS item_link, \
      n.published_at AS item_published_at, s.external_id AS s_external_id, s.name AS s_name";
 
-/// For each user a range of the key, with a row for each type, and of the newest item of each two probes of primary keys.
+/// For each user one range of the key with a row per type, and two primary-key lookups per newest item.
 const OVERVIEW: &str = "SELECT o.user_id AS x_user_id, o.type_id AS x_type_id, o.unread AS x_unread, o.latest AS h_last_seq, \
      o.latest_read_at AS item_read_at, {SHOWN} FROM bare_overview o JOIN bare_notification n ON n.id = o.latest \
      LEFT JOIN bare_user s ON s.id = n.sender_id WHERE o.user_id {ONE_OF} $1";
 
-/// The end of a range of the items' key, of which each shows two more rows. One more than a page tells whether there is a next.
+/// The end of a range of the items' key, with two lookups per item. One row more than a page shows whether there is a
+/// next page.
 const LIST: &str = "SELECT i.type_id AS item_type_id, i.read_at AS item_read_at, {SHOWN} FROM bare_item i \
      JOIN bare_notification n ON n.id = i.notification_id LEFT JOIN bare_user s ON s.id = n.sender_id \
      WHERE i.user_id = $1 AND i.archived_at IS NULL ORDER BY i.notification_id DESC LIMIT 21";
 
-/// An item by its key, and what is counted by its own. On SQLite the latter is done by a trigger, which costs no second statement.
+/// Updates an item and its count by their keys. On SQLite a trigger updates the count, without a second statement.
 const MARK: &str = "WITH i AS (UPDATE bare_item SET read_at = $3 WHERE user_id = $1 AND notification_id = $2 AND \
      read_at IS NULL RETURNING user_id, type_id, notification_id) UPDATE bare_overview o SET unread = o.unread - 1, \
      latest_read_at = CASE WHEN o.latest = i.notification_id THEN $3 ELSE o.latest_read_at END FROM i \
@@ -47,13 +48,14 @@ const MARK: &str = "WITH i AS (UPDATE bare_item SET read_at = $3 WHERE user_id =
 const MARK_SQLITE: &str =
     "UPDATE bare_item SET read_at = $3 WHERE user_id = $1 AND notification_id = $2 AND read_at IS NULL";
 
-/// Users whose overviews one statement reads; SQLite, which has nobody to wait for, reads each by itself.
+/// Users whose overviews one statement reads. On SQLite each user is read separately, because batching saves no round
+/// trips.
 const TOGETHER: usize = 16;
 
 struct Limit {
     driver: Arc<Driver>,
     overviews: Together<Wanted, Vec<u8>>,
-    /// An overview by itself.
+    /// Statement that reads a single overview.
     alone: Statement,
     outbox: Together<Letter, i64>,
     kinds: HashMap<&'static str, Arc<Kinds>>,
@@ -61,8 +63,9 @@ struct Limit {
     mark: Statement,
 }
 
-/// `/limit/overview/{tenant}/{user}`, `/limit/alone/{tenant}/{user}`, `/limit/list/{tenant}/{user}`, `/limit/mark/{user}/{item}` and, with a [`Message`],
-/// `/limit/send/{tenant}/{user}`, where users and items are their rows.
+/// `/limit/overview/{tenant}/{user}`, `/limit/alone/{tenant}/{user}`, `/limit/list/{tenant}/{user}`,
+/// `/limit/mark/{user}/{item}` and, with a [`Message`], `/limit/send/{tenant}/{user}`. Users and items are given by
+/// their rows.
 pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Router> {
     let mut kinds = HashMap::new();
     for code in SCENES.into_iter().chain([SENDING]) {
@@ -75,7 +78,7 @@ pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Route
     let is_postgres = driver.is_postgres();
     let overview = OVERVIEW.replace("{SHOWN}", SHOWN);
     let alone = overview.replace("{ONE_OF}", "=");
-    // Few of them at a time, so that statements are full: as Tidings has it.
+    // Few concurrent batches, so that batches are full, as in Tidings.
     let (groups, most, overview) = if is_postgres {
         (2, TOGETHER, overview.replace("{ONE_OF} $1", "= ANY($1)"))
     } else {
@@ -108,7 +111,7 @@ impl Limit {
     }
 }
 
-/// The overview of a user, of these types.
+/// A request for a user's overview with these types.
 struct Wanted {
     user: i64,
     kinds: Arc<Kinds>,

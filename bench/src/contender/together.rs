@@ -1,4 +1,4 @@
-//! Requests that share statements: those that come while others are being answered wait, and go into the next one together.
+//! Batches requests into statements: requests that arrive while a batch runs form the next one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub struct Together<Q, A>(mpsc::Sender<Waiting<Q, A>>);
 type Waiting<Q, A> = (Q, oneshot::Sender<Result<A, String>>);
 
 impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
-    /// At the most `groups` at a time, of at most `most` each, of which `answer` answers all, in their order.
+    /// Runs at most `groups` concurrent batches of at most `most` requests; `answer` answers a batch in order.
     pub fn new<F>(groups: u32, most: usize, answer: impl Fn(Vec<Q>) -> F + Clone + Send + 'static) -> Self
     where
         F: Future<Output = Result<Vec<A>>> + Send,
@@ -28,7 +28,7 @@ impl<Q: Send + 'static, A: Send + 'static> Together<Q, A> {
                     }
                     let (asked, asking): (Vec<Q>, Vec<_>) = group.into_iter().unzip();
                     match answer(asked).await {
-                        // Whoever has gone meanwhile is not told.
+                        // Ignores clients that have gone.
                         Ok(answers) => asking.into_iter().zip(answers).for_each(|(one, of)| drop(one.send(Ok(of)))),
                         Err(cause) => asking.into_iter().for_each(|one| drop(one.send(Err(cause.to_string())))),
                     }

@@ -1,16 +1,17 @@
-//! The tables of the limit, which know nothing but the overview, a list, a mark and a send: filled from Tidings' own.
+//! The tables of the limit, which serve only an overview, a list, a mark and a send. Filled from Tidings' tables.
 
 use super::STRIDE;
 use super::sink::Sink;
 use crate::Result;
 
-/// Raised whenever what is made here changes.
+/// Increase it with each change of the data.
 pub const VERSION: i64 = 1;
 
-/// Makes the tables anew, as they are best on each database: PostgreSQL has room beside rows that are changed in place, SQLite
-/// keeps rows in their keys, and triggers where PostgreSQL has one statement for several tables.
+/// Recreates the tables in the best form for each database: on PostgreSQL with free space for rows that are updated in
+/// place; on SQLite with rows stored in their primary keys, and with triggers where PostgreSQL has one statement for
+/// several tables.
 ///
-/// A notification is known by one number, which grows with the tenant's log; items come in the order in which they arrived.
+/// A notification has a single id that grows with the tenant's log; items are in order of arrival.
 pub async fn fill(sink: &mut Sink) -> Result<()> {
     let is_postgres = sink.is_postgres();
     let pick = |postgres: &'static str, sqlite: &'static str| if is_postgres { postgres } else { sqlite };

@@ -1,4 +1,4 @@
-//! What was sent, in the order of the log: the same each time.
+//! The notifications in log order, the same in each run.
 
 use super::{GROUPS, SPECIAL, Scene, TYPES};
 
@@ -6,19 +6,19 @@ use super::{GROUPS, SPECIAL, Scene, TYPES};
 pub enum Event {
     /// The `number`th announcement: to everyone, or to a group.
     Announcement { number: i64, group: Option<i64> },
-    /// To one user, by their place.
+    /// To one user, by index.
     Message { to: i64 },
 }
 
-/// Unread items of each of the users `unread-…`, and all items of each of the users `items-…`.
+/// Unread items of each user `unread-…`, and all items of each user `items-…`.
 const UNREAD: i64 = 10_000;
 const ITEMS: i64 = 28_000;
 
-/// A prime, by whose multiples messages are strewn over the log.
+/// A prime: multiples of it scatter the messages over the log.
 const STREWN: i64 = 7_919;
 
 impl Event {
-    /// The place of its type in the catalogue.
+    /// The index of its type in the catalogue.
     pub fn kind(self, seq: i64) -> usize {
         let number = match self {
             Self::Announcement { number, .. } => number / 2,
@@ -35,7 +35,7 @@ impl Event {
     }
 }
 
-/// Announcements, evenly among the messages.
+/// All events: announcements, spread evenly among the messages.
 pub fn events(scene: &Scene) -> Vec<Event> {
     let receivers = receivers(scene);
     let (messages, announcements) = (receivers.len() as i64, scene.announcements);
@@ -55,7 +55,8 @@ pub fn events(scene: &Scene) -> Vec<Event> {
     all
 }
 
-/// Of all messages. Their number is no multiple of [`STREWN`], so that strewing takes each of them once.
+/// The receivers of all messages. Their number is not a multiple of [`STREWN`], so that scattering takes each of them
+/// once.
 fn receivers(scene: &Scene) -> Vec<i64> {
     let busy = scene.users / 100;
     let one = |place: i64| if place % 2 == 0 { place / 2 % busy * 100 + 7 } else { place / 2 % scene.users };
@@ -73,7 +74,7 @@ fn receivers(scene: &Scene) -> Vec<i64> {
     all
 }
 
-/// One item in ten is not; of the users `unread-…` none is, of the users `items-…` all but about a hundred.
+/// One item in ten is unread; for users `unread-…` all items are, for users `items-…` about a hundred.
 pub fn is_read(scene: &Scene, place: i64, seq: i64) -> bool {
     let mixed = (seq * 31 + place).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed()).cast_unsigned() >> 40;
     match (place - scene.users) / SPECIAL {

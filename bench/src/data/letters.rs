@@ -1,6 +1,6 @@
 //! The tables of the designs that Tidings is compared with.
 
-/// With the indexes that serve them best.
+/// Includes the best indexes for their queries.
 pub const TABLES: [&str; 6] = [
     "CREATE TABLE letter_record (id BIGINT PRIMARY KEY, tenant_id BIGINT NOT NULL, type_id BIGINT NOT NULL, \
      receiver_kind SMALLINT NOT NULL, receiver_id BIGINT NOT NULL, sender_id BIGINT, title TEXT NOT NULL, \

@@ -1,4 +1,4 @@
-//! Rows by the million: COPY on PostgreSQL, long INSERTs on SQLite.
+//! Bulk inserts: COPY on PostgreSQL, multi-row INSERTs on SQLite.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use tokio_postgres::Client;
 
 use crate::Result;
 
-/// Rows that are written together.
+/// Rows per write.
 const TOGETHER: usize = 2000;
 
 /// A value of a row.
@@ -62,7 +62,7 @@ impl Sink {
             tokio::spawn(connection);
             Database::Postgres(client)
         } else {
-            // Not that of Tidings, which gives up what takes as long as some of this.
+            // Not Tidings' own pool, whose time-outs are too short for some of this.
             Database::Sqlite(SqlitePoolOptions::new().max_connections(1).connect(url).await?)
         };
         Ok(Self { database, waiting: BTreeMap::new() })
@@ -85,7 +85,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Adds a row, now or a little later.
+    /// Adds a row; it is buffered until the batch is full.
     pub async fn row(&mut self, table: &'static str, columns: &'static str, cells: &[Cell]) -> Result<()> {
         let is_postgres = self.is_postgres();
         let (_, text, count) = self.waiting.entry(table).or_insert_with(|| (columns, String::new(), 0));
@@ -99,7 +99,7 @@ impl Sink {
             match cell {
                 Cell::Null => text.push_str(if is_postgres { "\\N" } else { "NULL" }),
                 Cell::Number(number) => drop(write!(text, "{number}")),
-                // What is written here holds neither quotes nor tabs nor backslashes.
+                // The values written here contain no quotes, tabs or backslashes.
                 Cell::Text(value) if is_postgres => text.push_str(value),
                 Cell::Text(value) => drop(write!(text, "'{value}'")),
             }
@@ -126,7 +126,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Gives the planner its statistics, as the database does by itself after a while.
+    /// Updates the planner's statistics, as the database does by itself after a while.
     pub async fn settle(&mut self) -> Result<()> {
         self.run("ANALYZE").await?;
         if let Database::Postgres(client) = &self.database {

@@ -1,12 +1,12 @@
-//! Plans, in a few lines each.
+//! Short query plans.
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tidings::error::Result;
 
 use super::scene::Scene;
 
-/// How the tables are reached for the large user, each way once with the number of its occurrences; and on PostgreSQL
-/// how many pages that took. In a transaction that is rolled back.
+/// The access paths for the large user, each once with its number of occurrences; on PostgreSQL also the number of
+/// pages. Runs in a transaction that is rolled back.
 pub async fn explain(scene: &Scene, mut statement: Statement) -> Result<Vec<String>> {
     let backend = scene.app.db.backend();
     let word = match backend {
@@ -49,7 +49,7 @@ fn ways(lines: &[String]) -> Vec<String> {
     ways.into_iter().map(line).chain(pages.map(str::to_owned)).collect()
 }
 
-/// SQLite says so of the few rows that a sub-select of ours has made.
+/// Whether SQLite scans only the few rows of a sub-select of ours.
 fn is_inner(way: &str) -> bool {
     let name = way.strip_prefix("SCAN ").and_then(|rest| rest.split(' ').next());
     way.starts_with("CO-ROUTINE") || name.is_some_and(|name| matches!(name.as_bytes()[0], b'b' | b'c' | b'h' | b'x'))

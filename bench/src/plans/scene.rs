@@ -1,4 +1,4 @@
-//! The database that is looked at, and what happens in it.
+//! The database to inspect, and the actions in it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn message_type(place: usize) -> MessageType {
     MessageType { code: format!("type-{place}"), title: format!("Type {place}"), ..MessageType::default() }
 }
 
-/// Subscribes to documents `own-0` and on; the third user to those that nobody else hears of.
+/// Subscribes to documents `own-0` and on; the third user (`many` is 50) to documents with no other subscribers.
 async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
     let prefix = if many == 50 { "noise" } else { "own" };
     for place in 0..many {
@@ -82,7 +82,7 @@ async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
     Ok(())
 }
 
-/// People in groups, so that the planner sees tables of more than two users.
+/// Adds users in groups, so that the planner sees tables of more than two users.
 async fn crowd(scene: &Scene) -> Result<()> {
     let names: Vec<String> = (0..5000).map(|number| format!("user-{number}")).collect();
     for group in ["readers", "writers", "editors"] {
@@ -96,7 +96,7 @@ async fn crowd(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Sends so many, and returns their numbers.
+/// Sends `many` notifications and returns their ids.
 pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) -> Result<Vec<i64>> {
     let mut sent = Vec::with_capacity(many);
     let places: Vec<usize> = (0..many).collect();
@@ -121,7 +121,7 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
     Ok(sent)
 }
 
-/// Lets what was sent expire, in so many hours.
+/// Sets the expiry of a notification to `hours` from now.
 pub async fn put_off(scene: &Scene, sent: i64, hours: i64) -> Result<()> {
     let expires_at = Some(Some(scene.app.now() + hours * 60 * 60 * 1000));
     let patch = Patch { expires_at, ..Patch::default() };
@@ -129,7 +129,7 @@ pub async fn put_off(scene: &Scene, sent: i64, hours: i64) -> Result<()> {
     Ok(())
 }
 
-/// Takes back what was sent.
+/// Retracts notifications.
 pub async fn retract(scene: &Scene, sent: &[i64]) -> Result<()> {
     for id in sent {
         notification::retract(&scene.app, &scene.tenant, *id).await?;
@@ -137,7 +137,7 @@ pub async fn retract(scene: &Scene, sent: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Nobody hears of it but the third user.
+/// Addresses only the third user.
 pub fn unheard(place: usize) -> Addressees {
     subscribers(&format!("noise-{}", place % 50))
 }
@@ -152,7 +152,7 @@ async fn read_everything(scene: &Scene, user: UserId) -> Result<()> {
     Ok(())
 }
 
-/// Gives the planner its statistics, as the databases do by themselves after a while.
+/// Updates the planner's statistics, as the databases do by themselves after a while.
 async fn analyze(scene: &Scene) -> Result<()> {
     let tables = ["inbox_item", "publication", "subscription", "notification", "users", "read_mark", "amendment"];
     for table in tables {
@@ -167,7 +167,7 @@ async fn analyze(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// The statements of something that is done.
+/// Records the statements of an action.
 pub async fn listen_to<T>(scene: &Scene, work: impl Future<Output = Result<T>>) -> Result<Vec<Statement>> {
     scene.heard.lock().expect("nobody panics").clear();
     work.await?;

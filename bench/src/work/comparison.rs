@@ -1,4 +1,4 @@
-//! The same work for Tidings and for what it is measured against.
+//! The same work for Tidings and its contenders.
 
 use std::fmt::Debug;
 
@@ -9,16 +9,16 @@ use crate::figures::Case;
 use crate::load::Load;
 use crate::{Place, Plan, Result};
 
-/// Clients who ask at the same time.
+/// Concurrent clients.
 pub const CLIENTS: usize = 64;
 
-/// Answers that are compared before anything is measured.
+/// Responses compared before measuring.
 pub const SAMPLE: usize = 20;
 
 pub struct Comparison<'a> {
     pub name: String,
     pub contenders: Vec<Contender<'a>>,
-    /// Statements that put the data back before each turn, and in the end.
+    /// Statements that restore the data before each turn and at the end.
     pub reset: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Fails unless all of them answer the same to the first of what they are asked, as far as `said` takes it in.
+/// Fails unless all contenders give equal responses to their first requests; `said` extracts the compared parts.
 pub async fn agree<T: PartialEq + Debug>(all: &[Contender<'_>], said: impl Fn(&Value) -> Vec<T>) -> Result<()> {
     let (first, others) = all.split_first().ok_or("nobody is compared")?;
     let expected: Vec<Vec<T>> = first.answers(SAMPLE).await?.iter().map(&said).collect();
@@ -47,7 +47,7 @@ pub async fn agree<T: PartialEq + Debug>(all: &[Contender<'_>], said: impl Fn(&V
     Ok(())
 }
 
-/// What is shown of an item.
+/// The compared fields of an item.
 pub fn item(of: &Value) -> Value {
     json!([of["title"], of["body"], of["link"], of["isRead"], of["sender"]["id"], of["sender"]["name"]])
 }

@@ -1,4 +1,4 @@
-//! Webhooks: what they cost a send, how many a second and how soon they come, and what one that never answers costs the others.
+//! Webhooks: cost per send, throughput, delay, and the effect of an endpoint that never responds.
 
 mod receiver;
 mod tenant;
@@ -17,7 +17,7 @@ use crate::{Place, Plan, Result};
 use receiver::{HOLE, Receiver};
 use tenant::{Act, Tenant};
 
-/// Names of cases and of contenders, by which the report finds them.
+/// Names of cases and contenders; the report finds them by name.
 pub mod called {
     pub const SENDS: &str = "sends one after the other";
     pub const WITHOUT: &str = "no endpoint";
@@ -36,13 +36,13 @@ pub mod called {
     pub const HOLED: &str = "beside one that never answers";
 }
 
-/// Of the server: the receiver is on this machine.
+/// Settings of the server: the receiver is on this machine.
 const SETTINGS: [(&str, &str); 2] = [
     ("TIDINGS_KEY", "0707070707070707070707070707070707070707070707070707070707070707"),
     ("TIDINGS_EGRESS_ALLOW", "127.0.0.1"),
 ];
 
-/// A server with nothing else to do, and where it posts to.
+/// A server with no other load, and the receiver it posts to.
 pub struct Ground {
     server: Server,
     receiver: Receiver,
@@ -70,11 +70,11 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     ])
 }
 
-/// Sends of a turn.
+/// Sends per turn.
 const REQUESTS: usize = 300;
 
-/// Sends in a tenant whose endpoints get each of them, at once or afterwards, against those in one that has none. The next turn waits
-/// until all has come.
+/// Compares sends in tenants with endpoints, delivered at once or later, with sends in a tenant without. The next turn
+/// waits until all webhooks have arrived.
 async fn sends(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     let tenants = [("without", 0), ("later", 3), ("with", 3)];
     let mut all = [called::WITHOUT, called::LATER, called::WITH].map(Measured::new);
@@ -125,13 +125,13 @@ async fn sends(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     Ok(Case { name: called::SENDS.into(), contenders: all.into() })
 }
 
-/// What came last is written down by then.
+/// Time for the server to record the last results.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// Webhooks that wait for an endpoint that was paused.
+/// Webhooks pending for a paused endpoint.
 const MANY: usize = 5000;
 
-/// What waited for one receiver.
+/// Throughput of pending webhooks to one receiver.
 pub async fn many(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     let tenant = Tenant::make(&ground.server, "many").await?;
     let endpoint = tenant.endpoint(&ground.server, &ground.receiver.url("/")).await?;
@@ -164,12 +164,12 @@ pub async fn many(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     Ok(Case { name: called::MANY.into(), contenders: vec![measured] })
 }
 
-/// Sends of a turn, and the time between them, which is a little longer each time, so that they fall into all parts of what is done
-/// periodically.
+/// Sends per turn, and the unit of the pauses between them. The pauses vary, so that sends hit all phases of periodic
+/// tasks.
 const SAMPLES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(7);
 
-/// From before a send is asked for until its webhook has come.
+/// Time from the start of a send until its webhook arrives.
 async fn idle(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     let tenant = Tenant::make(&ground.server, "idle").await?;
     tenant.endpoint(&ground.server, &ground.receiver.url("/")).await?;
@@ -195,21 +195,21 @@ fn add_times(measured: &mut Measured, mut times: Vec<f64>) {
     measured.add(named::MOST, times[times.len() * 99 / 100]);
 }
 
-/// Tenants with so many endpoints each, the last of which is the one that never answers, in turns.
+/// Tenants with `ENDPOINTS` endpoints each; the last endpoint of the last tenant is the one that never responds.
 const TENANTS: [&str; 10] =
     ["lane-0", "lane-1", "lane-2", "lane-3", "lane-4", "lane-5", "lane-6", "lane-7", "lane-8", "lane-9"];
 const ENDPOINTS: usize = 5;
 
-/// Requests of the one that never answers are given up after 15 s, and it rests from then on: a turn is shorter.
+/// Requests to the endpoint that never responds time out after 15 s, and then it rests. A turn is shorter than that.
 const TURN: Duration = Duration::from_secs(10);
 
-/// The time from one send to the next, each in another tenant.
+/// Time between two sends, each in another tenant.
 const APART: Duration = Duration::from_millis(20);
 
-/// By then what never was answered is given up, and written down.
+/// By then the requests without response have timed out and are recorded.
 const OVER: Duration = Duration::from_secs(17);
 
-/// How soon webhooks come to 49 endpoints, while one more is paused or never answers.
+/// Delay of webhooks to 49 endpoints while one more endpoint is paused or never responds.
 async fn lanes(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     let mut hole = String::new();
     for code in TENANTS {
@@ -239,7 +239,7 @@ async fn lanes(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     Ok(Case { name: called::LANES.into(), contenders: all.into() })
 }
 
-/// From before each send until each of its webhooks has come, in milliseconds.
+/// Time from the start of each send until each of its webhooks arrives, in milliseconds.
 async fn turn(ground: &mut Ground) -> Result<Vec<f64>> {
     let begin = Instant::now();
     let (mut sent, mut expected) = (HashMap::new(), 0);

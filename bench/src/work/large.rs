@@ -1,4 +1,4 @@
-//! Overviews of users with very much, against that of an ordinary user, one request after the other.
+//! Overviews of users with large inboxes, compared with that of an ordinary user, one request after the other.
 
 use super::{CONNECTIONS, by_user};
 use crate::contest::{Contender, Work, hold};
@@ -11,7 +11,7 @@ use crate::{Place, Plan, Result, data};
 const EXACT: &str = "{ viewer { overview { unread { count exact } types { type { code title } unread { count exact } \
     latest { id kind title body link createdAt isRead sender { id name } } } cursor } } }";
 
-/// Requests of a turn.
+/// Requests per turn.
 const REQUESTS: usize = 300;
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {

@@ -1,4 +1,4 @@
-//! A list of 20.
+//! A list of 20 items.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub async fn compared<'a>(place: &Place, (tidings, forgetful, others): Servers<'
     Ok(Comparison { name: "list of 20, 64 clients".into(), contenders, reset: Vec::new() })
 }
 
-/// The limit and Tidings, asked for the lists of users by their places.
+/// The limit and Tidings, with requests for the lists of these users.
 pub fn readers<'a>(
     scene: &Scene,
     users: impl Iterator<Item = i64>,
@@ -45,7 +45,7 @@ pub fn readers<'a>(
     vec![Contender::new(LIMIT, others, limit), Contender::new(TIDINGS, tidings, ours)]
 }
 
-/// Of each item its type's code and what is shown.
+/// The code of the type and the shown fields of each item.
 pub fn said(answer: &Value) -> Vec<(Value, Value)> {
     let edges = answer["data"]["viewer"]["inbox"]["edges"].as_array();
     let nodes = edges.map(|edges| edges.iter().map(|edge| &edge["node"]).collect::<Vec<_>>());

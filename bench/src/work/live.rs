@@ -1,4 +1,4 @@
-//! Open sockets: what they hold, and what it takes until all of them have what was sent.
+//! Open sockets: their memory, and the time and CPU until all of them have received a notification.
 
 pub mod board;
 pub mod session;
@@ -27,28 +27,28 @@ const SIZES: [usize; 2] = [1000, 5000];
 
 const DELIVERY: &str = "CPU µs a delivery";
 
-/// How often a bare send is made on each connection, and its bytes, which are those of an item without a long text.
+/// Sends per bare connection, and bytes per send: those of an item without a long text.
 const SENDS: usize = 20;
 const SENT: usize = 300;
 
-/// Announcements of a round, one after the other, for the system tells what one takes to 10 ms alone; and how long each comes after the
-/// last has arrived, so that no overview is one that was shown a moment ago.
+/// Announcements per round: several, because CPU time has a resolution of 10 ms. Each comes `APART` after the last one
+/// has arrived, so that no overview was sent just before.
 const ANNOUNCEMENTS: usize = 10;
 const APART: Duration = Duration::from_millis(200);
 
-/// People do not come in the order in which their accounts were made: each is so many accounts after the one before. It has no divisor
-/// in common with a size.
+/// Users do not connect in the order of their accounts: each is this many accounts after the one before. It has no
+/// divisor in common with a size.
 const STRIDE: usize = 2711;
 
-/// Sessions that are opened at the same time.
+/// Sessions opened concurrently.
 const AT_ONCE: usize = 64;
 
-/// How long small requests go on before memory is read, and the pause between them: the allocator gives back what it does
-/// not need only when it is asked for something, and only what nobody wanted for ten seconds.
+/// How long small requests go on before memory is read, and the pause between them: the allocator returns memory only
+/// when it is called, and only memory that was unused for ten seconds.
 const SETTLE: Duration = Duration::from_secs(13);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Files that a session needs here, and the server for it, besides which each process has some.
+/// Files that a process needs besides one per session.
 const FILES: usize = 500;
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
@@ -70,7 +70,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Fails where the sessions would run out of file descriptors.
+/// Fails if the limit of open files is too low for the sessions.
 fn enough_files(sessions: usize) -> Result<()> {
     let limits = std::fs::read_to_string("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap_or_default();
@@ -82,7 +82,7 @@ fn enough_files(sessions: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the system takes for a send on each of so many connections within this machine: for a delivery, at least that.
+/// CPU time of bare sends on `size` local connections: a lower bound for a delivery.
 fn bare(size: usize) -> Result<Measured> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut connections = Vec::with_capacity(size);
@@ -108,18 +108,18 @@ fn bare(size: usize) -> Result<Measured> {
     Ok(measured)
 }
 
-/// A user to whom nothing was ever sent but to everyone, so that all of them see the same.
+/// A user who has received only announcements to everyone, so that all of them see the same.
 pub fn listener(place: usize) -> String {
     format!("s{place}")
 }
 
-/// So many users with a socket each, who hear announcements to everyone.
+/// Measures `size` users with one socket each, who receive announcements to everyone.
 async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, Want)) -> Result<Measured> {
     let tenant = place.scene("sending").code;
     let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
     let postgres = Postgres::watch(&place.url).await?;
     let service = token(tenant, "shop", Role::Service);
-    // Their inboxes are synced, and the server's caches full, before anything is measured.
+    // Sync their inboxes and fill the server's caches before measuring.
     warm(&server, &service, size).await?;
     settle(&server, &service).await?;
     let alone = machine::memory(server.pid())?;
@@ -136,7 +136,7 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
     measured.add("KiB a socket", (machine::memory(server.pid())? - alone) / size as f64);
 
     let deliveries = (ANNOUNCEMENTS * if want == Want::Both { 2 * size } else { size }) as f64;
-    // The first is for warming up.
+    // The first round is a warm-up.
     for round in 0..=plan.rounds {
         let (statements, mut times) = (server.statements().await?, Vec::new());
         let before = (machine::cpu(server.pid())?, postgres.cpu().await?);

@@ -1,4 +1,4 @@
-//! Marking one item, against its limit; and ten thousand.
+//! Marking one item, compared with its limit; and ten thousand.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use crate::{Place, Plan, Result, data};
 
 const READ: &str = "mutation($s: InboxItemSelector!) { markRead(select: $s) { changedCount } }";
 
-/// As the bell marks: it shows the counts afterwards, and not how many changed.
+/// The bell's mutation: it reads the counts afterwards, and not the number of changed items.
 const UNCOUNTED: &str = "mutation($s: InboxItemSelector!) { markRead(select: $s) { affectedTypes { code } } }";
 
-/// Unread items of each user that are marked in a turn, at the most: together some that no turn comes to the end of.
+/// Maximum unread items of each user that are marked in a turn: together more than any turn uses up.
 const EACH: usize = 40;
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
@@ -29,7 +29,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
     let one = compared(place, &tidings, &others).await?.hold(place, plan).await?;
     let mut cases = vec![one, many(place, plan, &tidings).await?];
-    // Else nobody would believe the board.
+    // No node trusts Redis while these servers run without it.
     drop((tidings, others));
     if place.is_postgres() {
         let (tidings, others) = Server::with_board(place, &plan.ground.redis, CONNECTIONS).await?;
@@ -47,7 +47,7 @@ fn marked(token: &str, query: &str, select: &Value) -> Ask {
     Ask::graphql(token, &json!({ "query": query, "variables": { "s": select } }))
 }
 
-/// Users in turn, each of whom marks their newest unread items one after the other.
+/// Users in turn; each marks their newest unread items one after the other.
 pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server) -> Result<Comparison<'a>> {
     let scene = place.scene("main");
     let db = connect(&place.url, 2).await?;
@@ -67,7 +67,7 @@ pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server
     }
     let contenders =
         vec![Contender::new(LIMIT, others, in_turn(&limit)), Contender::new(TIDINGS, tidings, in_turn(&ours))];
-    // The same is read once by each, and then by neither; and what is seen after that is the same.
+    // Each contender marks the same items once, then again without effect; afterwards both must show the same.
     for _ in 0..2 {
         agree(&contenders, said).await?;
     }
@@ -77,7 +77,8 @@ pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server
     Ok(Comparison { name: "mark one, 64 clients".into(), contenders, reset })
 }
 
-/// Whatever was marked since the data was made is unread again. An overview that is remembered is known by the user's version.
+/// Makes everything unread that was marked since the data was generated. Raising the users' versions invalidates cached
+/// overviews.
 fn reset(scene: &Scene) -> Vec<String> {
     let users = format!("BETWEEN {} AND {}", scene.row(0), scene.row(scene.present - 1));
     let made = format!("(SELECT published_at + 60000 FROM tenant WHERE code = '{}')", scene.code);
@@ -95,7 +96,7 @@ fn reset(scene: &Scene) -> Vec<String> {
     ]
 }
 
-/// Of each user, by their row, what is unread in the tables of the limit, newest first.
+/// The unread items in the tables of the limit, newest first, by the user's row.
 async fn unread(db: &Database, scene: &Scene) -> Result<HashMap<i64, Vec<i64>>> {
     let text = format!(
         "SELECT user_id, notification_id FROM bare_item WHERE user_id BETWEEN {} AND {} AND read_at IS NULL \
@@ -120,7 +121,7 @@ fn said(answer: &Value) -> Vec<Value> {
     vec![of["changedCount"].clone()]
 }
 
-/// One item, and ten thousand, counted or not.
+/// Marks one item, and ten thousand with and without counting them.
 async fn many(place: &Place, plan: &Plan, tidings: &Server) -> Result<Case> {
     let scene = place.scene("main");
     let (mut one, mut all, mut uncounted, mut reset) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -131,7 +132,7 @@ async fn many(place: &Place, plan: &Plan, tidings: &Server) -> Result<Case> {
         one.push(mark(&token, &json!({ "ids": [item] })));
         all.push(mark(&token, &json!({ "matching": {} })));
         uncounted.push(marked(&token, UNCOUNTED, &json!({ "matching": {} })));
-        // Each time there is as much to mark as before.
+        // Restores the same number of unread items each time.
         let row = scene.row(scene.users + data::SPECIAL + user);
         reset.push(format!("DELETE FROM read_mark WHERE user_id = {row}"));
         reset.push(format!("DELETE FROM tally_span WHERE user_id = {row}"));

@@ -1,4 +1,4 @@
-//! The overview of ordinary users: 8 types, each with its unread count and its newest item.
+//! The overview of ordinary users: 8 types, each with its unread count and newest item.
 
 use std::net::ToSocketAddrs;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::machine::Postgres;
 use crate::server::{FORGETFUL, Server};
 use crate::{Place, Plan, Result, proxy};
 
-/// What a page of a product asks for.
+/// The query of a page of a product.
 pub const OVERVIEW: &str = "{ viewer { overview(cap: 99) { unread { count exact } types { type { code title } \
     unread { count exact } latest { id kind title body link createdAt isRead sender { id name } } } cursor } } }";
 
@@ -91,7 +91,7 @@ async fn far(place: &Place, plan: &Plan, cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// Tidings with and without what it remembers, and the contenders.
+/// Tidings with and without its cache, and the contenders.
 pub type Servers<'a> = (&'a Server, &'a Server, &'a Server);
 
 pub async fn compared<'a>(place: &Place, scene: &Scene, servers: Servers<'a>) -> Result<Comparison<'a>> {
@@ -102,10 +102,11 @@ pub async fn compared<'a>(place: &Place, scene: &Scene, servers: Servers<'a>) ->
     Ok(Comparison { name, contenders, reset: Vec::new() })
 }
 
-/// Contenders who show less of an item, and are the last.
+/// Number of contenders that show less of an item; they come last.
 const DESIGNS: usize = 3;
 
-/// The limit (on PostgreSQL also with a statement per request), Tidings with and without its caches, and the three designs.
+/// The limit (on PostgreSQL also with a statement per request), Tidings with and without its caches, and the three
+/// designs.
 fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Servers<'a>) -> Vec<Contender<'a>> {
     let letters = |design: &str| {
         let path = format!("/letters/{design}");
@@ -118,7 +119,7 @@ fn everyone<'a>(place: &Place, scene: &Scene, (tidings, forgetful, others): Serv
     let anew = |place| by_user(scene, &format!("u{place}"), OVERVIEW);
     let alone = |place| Ask::get(format!("/limit/alone/{}/{}", scene.code, scene.row(place)));
     let mut all = readers(scene, tidings, others);
-    // On SQLite, it is by itself anyway.
+    // On SQLite the limit always uses one statement per request.
     if place.is_postgres() {
         all.insert(1, Contender::new(ALONE, others, present(scene).map(alone).collect()));
     }
@@ -140,12 +141,12 @@ pub fn readers<'a>(scene: &Scene, tidings: &'a Server, others: &'a Server) -> Ve
     ]
 }
 
-/// The overviews of those who are present.
+/// Requests for the overviews of users with synced inboxes.
 pub fn asks(scene: &Scene) -> impl Iterator<Item = Ask> {
     present(scene).map(|place| by_user(scene, &format!("u{place}"), OVERVIEW))
 }
 
-/// Of each type its code and what is shown of the newest, which the three designs show less of.
+/// The code and the newest item's shown fields of each type; the three designs show fewer of them.
 fn shown(answer: &Value) -> Vec<(Value, Value)> {
     types(answer).iter().map(|of| (of["type"]["code"].clone(), item(&of["latest"]))).collect()
 }
@@ -156,7 +157,7 @@ fn types(answer: &Value) -> Vec<Value> {
     types.into_iter().find_map(Value::as_array).cloned().unwrap_or_default()
 }
 
-/// Of each type its code, how many are unread, and the title of the newest.
+/// The code, unread count and newest title of each type.
 pub fn said(answer: &Value) -> Vec<(String, i64, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |of: &Value| {

@@ -1,4 +1,4 @@
-//! Polls: overviews of which a client knows already all that they say.
+//! Polls: overviews that have not changed since the client's last request.
 
 use tidings::auth::Role;
 
@@ -11,16 +11,16 @@ use crate::load::{Ask, Load, tag};
 use crate::server::{Server, board, token};
 use crate::{Place, Plan, Result};
 
-/// What cases and contenders are called.
+/// Names of cases and contenders.
 pub mod called {
     pub const NEAR: &str = "polls, 64 clients";
     pub const BOARD: &str = "polls with a board, 64 clients";
-    /// By GET with the tag of what they know.
+    /// By GET with the tag of the last response.
     pub const UNCHANGED: &str = "Tidings, 304";
 }
 
-/// Over PostgreSQL a second time with a board, which nobody believes while another node runs without one: so there are no contenders, which are
-/// Tidings without one, too.
+/// On PostgreSQL measured a second time with Redis validation. No node trusts Redis while another node runs without it,
+/// so there are no contenders, which are such a node.
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     let mut cases = vec![polled(place, plan, called::NEAR, &[]).await?];
     if place.is_postgres() {
@@ -41,7 +41,7 @@ async fn polled(place: &Place, plan: &Plan, name: &str, settings: &[(&str, &str)
     hold(place, plan, Work { name, load, reset: &[] }, &contenders).await
 }
 
-/// The same overviews by GET, each with the tag of the answer before.
+/// The same overviews by GET, each with the tag of the last response.
 pub async fn unchanged(server: &Server, tenant: &str, users: impl Iterator<Item = String>) -> Result<Vec<Ask>> {
     let mut asks = Vec::new();
     for user in users {
@@ -53,7 +53,7 @@ pub async fn unchanged(server: &Server, tenant: &str, users: impl Iterator<Item 
     Ok(asks)
 }
 
-/// As a value of a query: each byte that is no letter and no digit by its number.
+/// Percent-encodes a query value: every byte that is not a letter or digit.
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte).into() } else { format!("%{byte:02X}") };
     text.bytes().map(byte).collect()

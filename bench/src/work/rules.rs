@@ -1,4 +1,4 @@
-//! Rules: what they take while nothing changes, what a run takes, and how long it is from a change to a socket.
+//! Rules: idle cost, cost of a run, and the delay from a change to a socket.
 
 mod ground;
 mod rest;
@@ -17,7 +17,7 @@ use crate::{Place, Plan, Result};
 pub use ground::Ground;
 use ground::{HEARD, QUIET, Rule, TENANT, USERS, admin, message, title};
 
-/// Names of cases and of contenders, by which the report finds them.
+/// Names of cases and contenders; the report finds them by name.
 pub mod called {
     pub const REST: &str = "rules at rest";
     pub const WITHOUT: &str = "no rules";
@@ -35,7 +35,7 @@ pub mod called {
     pub const BY_PERIOD: &str = "by a period of 10 s";
 }
 
-/// What is run by hand is not due meanwhile.
+/// Rules run by hand must not become due meanwhile.
 const RARELY: &str = "@every 24h";
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
@@ -46,19 +46,19 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Those alone in which a server has something to do.
+/// Only the cases with work for the server.
 pub async fn runs(place: &Place, plan: &Plan, ground: &Ground) -> Result<[Case; 2]> {
     Ok([large(place, plan, ground).await?, many(place, plan, ground).await?])
 }
 
-/// Rows of a large result, and of those that come with each change, when as many go.
+/// Rows of a large result, and rows that are added and removed by each change.
 const LARGE: usize = 10_000;
 const CHANGED: usize = 5;
 
-/// After what a start takes, and before memory is read.
+/// Pause after start-up and before memory is read.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// A result of 10,000 rows of which ten are other ones, on servers that have just begun: first for the memory, then for the time.
+/// A result of 10,000 rows with ten changed ones, on freshly started servers: first for the memory, then for the time.
 async fn large(place: &Place, plan: &Plan, ground: &Ground) -> Result<Case> {
     let (small, rule) = (rule("small"), rule("large"));
     ground.insert(rule.kind, 0..LARGE, "").await?;
@@ -94,15 +94,15 @@ async fn large(place: &Place, plan: &Plan, ground: &Ground) -> Result<Case> {
     Ok(Case { name: called::LARGE.into(), contenders: all.into() })
 }
 
-/// Rows that are new together.
+/// Rows added together.
 const NEW: usize = 500;
 
-/// Where they begin.
+/// Id of the first of them.
 const FIRST: usize = 2_000_000;
 
 const SEND: &str = "mutation($i: [SendNotificationInput!]!) { sendNotifications(inputs: $i) { replayed } }";
 
-/// 500 new rows, one for each of 500 users, against the same as one batch; and the run after they have gone.
+/// 500 new rows for 500 users, compared with the same messages as one batch; and the run after the rows have gone.
 async fn many(place: &Place, plan: &Plan, ground: &Ground) -> Result<Case> {
     let (rule, ids) = (rule("new"), FIRST..FIRST + NEW);
     let inputs: Vec<Value> = ids.clone().map(message).collect();
@@ -129,12 +129,12 @@ fn rule(name: &'static str) -> Rule<'static> {
     Rule { code: name, kind: name, source: QUIET, schedule: RARELY }
 }
 
-/// How a change comes to be seen.
+/// How the server learns of a change.
 struct Way {
     name: &'static str,
     rule: Rule<'static>,
     samples: usize,
-    /// What is done with a change.
+    /// SQL appended to a change.
     and: &'static str,
 }
 
@@ -145,7 +145,7 @@ const BY_NOTIFY: Way = Way {
     and: "; NOTIFY heard",
 };
 
-/// A change comes just after what the last one led to, so it waits for the whole of a period.
+/// Each change comes just after the last one was seen, so it waits for a whole period.
 const BY_PERIOD: Way = Way {
     name: called::BY_PERIOD,
     rule: Rule { code: "often", kind: "often", source: QUIET, schedule: "@every 10s" },
@@ -153,10 +153,10 @@ const BY_PERIOD: Way = Way {
     and: "",
 };
 
-/// Between changes of which the source tells, so that they fall into all parts of what is done periodically.
+/// Pause between changes that the source announces; it makes them hit all phases of periodic tasks.
 const PAUSE: Duration = Duration::from_millis(37);
 
-/// From before a row is written until its user has an item at a socket.
+/// Time from the start of a row's insert until its user has the item at a socket.
 async fn socket(place: &Place, plan: &Plan, ground: &Ground) -> Result<Case> {
     let server = ground.server(place, &ground.inbox).await?;
     let board = Arc::new(Board::new(1));

@@ -1,4 +1,4 @@
-//! Sending: to one, to everyone, in batches; and against its limit and bare INSERTs.
+//! Sends to one user, to everyone and in batches, compared with the limit and bare INSERTs.
 
 use std::process::Stdio;
 
@@ -15,9 +15,9 @@ use crate::load::{Ask, Load};
 use crate::server::{Server, token};
 use crate::{Place, Plan, Result};
 
-/// Messages of one `sendNotifications`.
+/// Messages per `sendNotifications`.
 const BATCH: i64 = 100;
-/// Sends of a turn.
+/// Sends per turn.
 const REQUESTS: usize = 200;
 
 const MESSAGE: &str = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { notification { id } } }";
@@ -51,7 +51,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     cases.push(hold(place, plan, Work { name: "sendNotifications, 4 clients", load, reset: &[] }, &many).await?);
     let others = Server::contenders(place, &place.url, CONNECTIONS).await?;
     cases.push(with_pgbench(place, plan, &compared(place, &tidings, &others).await?).await?);
-    // Else nobody would believe the board.
+    // No node trusts Redis while these servers run without it.
     drop((tidings, others));
     if place.is_postgres() {
         let (tidings, others) = Server::with_board(place, &plan.ground.redis, CONNECTIONS).await?;
@@ -61,7 +61,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Messages, each to a user of their own.
+/// Messages, each to another user.
 pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server) -> Result<Comparison<'a>> {
     let scene = place.scene(SENDING);
     let ours = |user| by_service(scene, MESSAGE, &json!({ "i": message(user) }));
@@ -70,7 +70,7 @@ pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server
         Contender::new(LIMIT, others, (0..scene.users).map(limit).collect()),
         Contender::new(TIDINGS, tidings, (0..scene.users).map(ours).collect()),
     ];
-    // Both answer with ids of their own, so what is compared is what the receivers see then.
+    // The ids in the responses differ, so the recipients' lists are compared instead.
     agree(&contenders, |answer| vec![answer.is_object()]).await?;
     let newest = |answer: &Value| list::said(answer).into_iter().take(1).collect();
     agree(&list::readers(scene, (0..scene.users).take(SAMPLE), tidings, others), newest).await?;
@@ -100,8 +100,8 @@ fn by_service(scene: &Scene, query: &str, variables: &Value) -> Ask {
     Ask::graphql(&token(scene.code, "shop", Role::Service), &json!({ "query": query, "variables": variables }))
 }
 
-/// 64 clients who send messages; and 64 of pgbench, which put the same rows into copies of the tables, with the same
-/// indexes, by one statement each.
+/// 64 clients that send messages, and 64 clients of pgbench that insert the same rows into copies of the tables with
+/// the same indexes, by one statement each.
 async fn with_pgbench(place: &Place, plan: &Plan, comparison: &Comparison<'_>) -> Result<Case> {
     let one = Plan { rounds: 1, ..plan.clone() };
     let mut all = [LIMIT, TIDINGS, "pgbench, bare INSERTs"].map(Measured::new);
@@ -137,7 +137,7 @@ async fn pgbench(place: &Place, seconds: f64) -> Result<f64> {
     let file = crate::place::root().join("target/bench/inserts.sql");
     std::fs::write(&file, script)?;
     let clients = CLIENTS.to_string();
-    // pgbench counts whole seconds.
+    // pgbench accepts whole seconds only.
     let time = format!("{:.0}", seconds.max(1.0).ceil());
     let mut pgbench = Command::new("pgbench");
     pgbench.args(["--no-vacuum", "--protocol=prepared", "--jobs=2", "--client", &clients, "--time", &time, "--file"]);

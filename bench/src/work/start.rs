@@ -1,4 +1,4 @@
-//! How long a start takes, and what an idle server holds.
+//! Start-up time and memory of an idle server.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,18 +11,18 @@ use crate::{Place, Plan, Result, machine};
 
 const READY: &str = "ms until ready";
 
-/// What its case, a contender and a figure are called.
+/// Names of its case, a contender and a figure.
 pub mod called {
     pub const START: &str = "a start";
     pub const AGAIN: &str = "again, over SQLite";
     pub const SIZE: &str = "binary MB";
 }
 
-/// After which memory is read.
+/// Pause before memory is read.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// Lets Linux read a file from the disk again, as after a boot. One that was just written lies in larger pieces, of which more is mapped around
-/// each place that is touched: up to 2 MiB.
+/// Drops a file from the page cache, so that Linux reads it from the disk again, as after a boot. A file just written
+/// is cached in larger pieces, and Linux maps more of it around each touched page: up to 2 MiB.
 fn read_anew(path: &Path) -> Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;

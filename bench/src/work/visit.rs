@@ -1,4 +1,4 @@
-//! The first visit of a user who has been away for as long as the log reaches: 1,200 announcements come into their inbox.
+//! First visit of a user who was away as long as the log reaches: 1,200 announcements enter the inbox.
 
 use super::{CONNECTIONS, by_user};
 use crate::contest::{Contender, Work, hold};
@@ -8,7 +8,7 @@ use crate::server::Server;
 use crate::work::overview::OVERVIEW;
 use crate::{Place, Plan, Result};
 
-/// Visitors of a turn.
+/// Visitors per turn.
 const VISITORS: i64 = 20;
 
 pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {

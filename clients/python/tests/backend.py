@@ -1,6 +1,6 @@
-"""A backend with the client. `tests/clients/backend.mjs` calls it once for each of its steps, and reads what it prints.
+"""A backend that uses the client. `tests/clients/backend.mjs` runs it once per step and reads its output.
 
-Its settings are TIDINGS_URL and TIDINGS_SECRET.
+It reads TIDINGS_URL and TIDINGS_SECRET from the environment.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ SECRET = os.environ["TIDINGS_SECRET"]
 
 
 def client(tenant: str = "shop", role: str = "service", **options: Any) -> Tidings:
-    # Both kinds of functions that give tokens.
+    # Async token functions work as well as sync ones.
     async def token() -> str:
         return sign(SECRET, tenant, "backend", role)
 
@@ -149,13 +149,13 @@ async def errs(tidings: Tidings) -> None:
     assert unknown == ("BAD_USER_INPUT", "input.type"), unknown
     assert await refusal(tidings.send_message(message("x", receiver=""))) == ("BAD_USER_INPUT", "input.receiver")
     assert await refusal(tidings.save_message_type(MessageTypeInput(code="x", title="X"))) == ("FORBIDDEN", None)
-    # Large ones: more than a server takes in one request.
+    # Together larger than one request may be.
     large = [SendMessageInput(type="news", receiver="ben", content=titled("x", body="x" * 16_000)) for _ in range(200)]
     assert len(await tidings.send_many(large)) == 200
 
 
 async def goes_out(tidings: Tidings) -> None:
-    del tidings  # Operators alone do this.
+    del tidings  # Only operators can do this.
     async with client(role="admin") as admin:
         made = await admin.create_webhook_endpoint(CreateWebhookEndpointInput(url="https://hooks.invalid/tidings"))
         id_ = made.endpoint.id
@@ -199,7 +199,7 @@ async def operations() -> dict[str, Any]:
 
 async def many() -> dict[str, Any]:
     async with client() as tidings:
-        # Some with keys of their own, others with such as the client makes.
+        # Half of them with their own keys, half with keys from the client.
         keys = [{"idempotencyKey": f"many-{index}"} if index % 2 else {} for index in range(2500)]
         sent = [message(f"{index}", receiver="crowd", type="many", **key) for index, key in enumerate(keys)]
         outcomes = await tidings.send_many(sent)

@@ -1,6 +1,7 @@
-//! A backend with the client. `tests/clients/backend.mjs` calls it once for each of its steps, and reads what it prints.
+//! A backend that uses the client. `tests/clients/backend.mjs` calls it once for each of its steps and reads its
+//! output.
 //!
-//! Its settings are `TIDINGS_URL` and `TIDINGS_SECRET`.
+//! Settings: `TIDINGS_URL` and `TIDINGS_SECRET`.
 
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "it is a program")]
 
@@ -44,7 +45,7 @@ fn message(message_type: &str, title: &str, receiver: &str) -> SendMessageInput 
     }
 }
 
-/// Code and field of an error.
+/// The code and field of an error.
 fn refusal<T: std::fmt::Debug>(outcome: Result<T, Error>) -> (ErrorCode, Option<String>) {
     let error = outcome.expect_err("it is refused");
     (error.code, error.field)
@@ -163,7 +164,7 @@ async fn errs(client: &Client) -> Result<(), Error> {
     assert_eq!(refusal(client.send_message(&mut message("news", "x", "")).await), of_input("input.receiver"));
     let forbidden = client.save_message_type(&MessageTypeInput::default()).await;
     assert_eq!(refusal(forbidden), (ErrorCode::Forbidden, None));
-    // Large ones: more than a server takes in one request.
+    // Large inputs: together more than a server accepts in one request.
     let body = Some("x".repeat(16_000));
     let large = |_| {
         let content = NotificationContentInput { body: body.clone(), ..NotificationContentInput::titled("x") };
@@ -220,7 +221,7 @@ async fn operations() -> Result<Value, Error> {
     Ok(json!({ "operations": 35 }))
 }
 
-/// Some with keys of their own, others with such as the client makes.
+/// Half of them have idempotency keys of their own; the client generates the others.
 async fn many() -> Result<Value, Error> {
     let one = |index: i32| {
         let idempotency_key = (index % 2 == 0).then(|| format!("many-{index}"));
@@ -234,7 +235,7 @@ async fn many() -> Result<Value, Error> {
     Ok(json!({ "outcomes": outcomes.len(), "replayed": replayed }))
 }
 
-/// 2,000 tasks, one of which is wrong.
+/// Sends from 2,000 tasks; one message is invalid.
 async fn sender() -> Result<Value, Error> {
     let sender = Sender::new(client("shop"), Duration::from_millis(20));
     let mut tasks = JoinSet::new();
@@ -281,7 +282,7 @@ async fn main() -> Result<(), Error> {
         Some("sender") => sender().await?,
         Some("refused") => refused().await?,
         Some("limited") => limited().await?,
-        other => panic!("{other:?} is no step"),
+        other => panic!("{other:?} is not a step"),
     };
     println!("{said}");
     Ok(())

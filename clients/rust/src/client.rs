@@ -1,4 +1,4 @@
-//! The operations, carried to a server.
+//! The client and its operations.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,21 +25,21 @@ use crate::output::{
 };
 use crate::token::Token;
 
-/// Notifications that a server takes in one request.
+/// Maximum notifications that a server accepts in one request.
 pub(crate) const CHUNK_LENGTH: usize = 1_000;
 
-/// Bytes of notifications in one request, of the 2 MiB that a server takes of a service.
+/// Maximum bytes of notifications in one request; a server accepts 2 MiB from a service.
 pub(crate) const CHUNK_BYTES: usize = 1_500_000;
 
-/// Before the second try; twice as long before each further one, up to the longest.
+/// Pause before the second attempt; it doubles before each further one, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// A client of one server, for a backend. Copies share their connections.
+/// A client of one server, for backends. Clones share their connections.
 ///
-/// What may go well another time (the server is away, busy or starts, or the rate is used up) is tried again, after as long as
-/// the server says (`Retry-After`), within a minute since the call. What is sent without an idempotency key is given one, in
-/// its input: so neither another try nor another call with the same input sends it twice.
+/// The client retries temporary failures (the server is down, busy or starting, or the rate limit is reached) for up to
+/// a minute after the call, and waits as long as `Retry-After` says. It writes an idempotency key into an input that
+/// has none, so neither a retry nor another call with the same input sends a notification twice.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -76,7 +76,7 @@ struct Inputs<'a, T> {
 }
 
 impl Client {
-    /// A client of the server whose `/graphql` is at `url`. It fails with `BadUserInput` where that is no http(s) URL.
+    /// A client of the server with its `/graphql` at `url`. Fails with `BadUserInput` if `url` is not an http(s) URL.
     pub fn new(url: &str, token: Token) -> Result<Self, Error> {
         let wrong = |why: String| Error::new(ErrorCode::BadUserInput, why);
         let url = Url::parse(url).map_err(|error| wrong(format!("not a URL: {error}")))?;
@@ -88,13 +88,13 @@ impl Client {
         Ok(Self { http, url, token, patience: Duration::from_mins(1), timeout: Duration::from_secs(30) })
     }
 
-    /// For how long since a call it is tried again, a minute unless this says otherwise; zero: once.
+    /// How long after a call the client retries, by default a minute. Zero disables retries.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// How long one try may take, 30 seconds unless this says otherwise.
+    /// Time limit of one attempt, by default 30 seconds.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -106,7 +106,7 @@ impl Client {
         self.ask(operations::SEND_ANNOUNCEMENT, Input { input }).await
     }
 
-    /// Sends to the subscribers of a target's action, users and groups, and to the sender's followers.
+    /// Sends to the users and groups subscribed to a target's action, and to the sender's followers.
     pub async fn send_reminder(&self, input: &mut SendReminderInput) -> Result<SendPayload, Error> {
         give_key(&mut input.idempotency_key);
         self.ask(operations::SEND_REMINDER, Input { input }).await
@@ -118,7 +118,7 @@ impl Client {
         self.ask(operations::SEND_MESSAGE, Input { input }).await
     }
 
-    /// Sends up to 1,000 in one transaction, all or none; says what came of each.
+    /// Sends up to 1,000 in one transaction: all or none. Returns the result of each.
     pub async fn send_notifications(&self, inputs: &mut [SendNotificationInput]) -> Result<Vec<SendPayload>, Error> {
         for input in inputs.iter_mut() {
             give_key(input.key());
@@ -126,10 +126,11 @@ impl Client {
         self.ask(operations::SEND_NOTIFICATIONS, Inputs { inputs }).await
     }
 
-    /// Sends any number, in this order, by 1,000 in one transaction each; says what came of each.
+    /// Sends any number in this order, 1,000 per transaction. Returns the result of each.
     ///
-    /// Where a thousand is refused, those before it are sent and those after it are not; `field` of the error counts from the
-    /// first of all (`inputs[1700].message.type`). The same inputs may then be sent again: none goes out twice.
+    /// If a batch is rejected, the batches before it are sent and those after it are not. `field` of the error counts
+    /// from the first of all inputs (`inputs[1700].message.type`). The same inputs can be sent again: none is sent
+    /// twice.
     pub async fn send_many(&self, inputs: &mut [SendNotificationInput]) -> Result<Vec<SendPayload>, Error> {
         let mut outcomes = Vec::with_capacity(inputs.len());
         for range in chunks(inputs) {
@@ -140,7 +141,7 @@ impl Client {
         Ok(outcomes)
     }
 
-    /// Changes what is scheduled, or amends what is published. `Conflict` where it is retracted or has expired.
+    /// Changes a scheduled notification, or amends a published one. `Conflict` if it was retracted or has expired.
     pub async fn update_sent_notification(
         &self,
         id: &str,
@@ -149,32 +150,32 @@ impl Client {
         self.ask(operations::UPDATE_SENT_NOTIFICATION, json!({ "id": id, "input": input })).await
     }
 
-    /// Takes it out of every inbox; what is scheduled is not published. Retracting twice is the same as once.
+    /// Removes it from every inbox; a scheduled one is not published. Safe to repeat.
     pub async fn retract_sent_notification(&self, id: &str) -> Result<SentNotification, Error> {
         self.ask(operations::RETRACT_SENT_NOTIFICATION, json!({ "id": id })).await
     }
 
-    /// Saves up to 1,000 profiles, all or none; answers with them in this order.
+    /// Saves up to 1,000 profiles: all or none. Returns them in this order.
     pub async fn save_user_profiles(&self, inputs: &[UserProfileInput]) -> Result<Vec<User>, Error> {
         self.ask(operations::SAVE_USER_PROFILES, Inputs { inputs }).await
     }
 
-    /// Makes a group, or gives it another title.
+    /// Creates a group or changes its title.
     pub async fn save_user_group(&self, code: &str, title: Option<&str>) -> Result<UserGroup, Error> {
         self.ask(operations::SAVE_USER_GROUP, json!({ "code": code, "title": title })).await
     }
 
-    /// Adds users, 10,000 at the most, to a group, whose notifications they hear from now on.
+    /// Adds up to 10,000 users to a group; they receive its notifications from now on.
     pub async fn add_user_group_members(&self, code: &str, users: &[String]) -> Result<UserGroup, Error> {
         self.ask(operations::ADD_USER_GROUP_MEMBERS, json!({ "code": code, "users": users })).await
     }
 
-    /// Removes users, 10,000 at the most, from a group; what was sent before is theirs.
+    /// Removes up to 10,000 users from a group; they keep earlier notifications.
     pub async fn remove_user_group_members(&self, code: &str, users: &[String]) -> Result<UserGroup, Error> {
         self.ask(operations::REMOVE_USER_GROUP_MEMBERS, json!({ "code": code, "users": users })).await
     }
 
-    /// Makes a message type, or changes all of it. Only with a token of the role `admin`.
+    /// Creates a message type, or replaces all of its settings. Requires the role `admin`.
     pub async fn save_message_type(&self, input: &MessageTypeInput) -> Result<MessageType, Error> {
         self.ask(operations::SAVE_MESSAGE_TYPE, Input { input }).await
     }
@@ -184,38 +185,38 @@ impl Client {
         self.ask(operations::SUBSCRIBE_TOPIC, Input { input }).await
     }
 
-    /// Marks items of a user read.
+    /// Marks items of a user as read.
     pub async fn mark_read(&self, user: &str, select: &InboxItemSelector) -> Result<InboxItemsPayload, Error> {
         self.ask(operations::MARK_READ, json!({ "user": user, "select": select })).await
     }
 
-    /// Marks items of a user unread.
+    /// Marks items of a user as unread.
     pub async fn mark_unread(&self, user: &str, select: &InboxItemSelector) -> Result<InboxItemsPayload, Error> {
         self.ask(operations::MARK_UNREAD, json!({ "user": user, "select": select })).await
     }
 
-    /// The user has looked at the inbox, or at one type of it.
+    /// Marks a user's inbox, or one type of it, as seen.
     pub async fn mark_seen(&self, user: &str, message_type: Option<&str>) -> Result<InboxItemsPayload, Error> {
         self.ask(operations::MARK_SEEN, json!({ "user": user, "type": message_type })).await
     }
 
-    /// Takes items of a user out of the inbox proper.
+    /// Archives items of a user.
     pub async fn archive_items(&self, user: &str, select: &InboxItemSelector) -> Result<InboxItemsPayload, Error> {
         self.ask(operations::ARCHIVE_ITEMS, json!({ "user": user, "select": select })).await
     }
 
-    /// Puts items of a user back into the inbox proper.
+    /// Moves archived items of a user back to the inbox.
     pub async fn unarchive_items(&self, user: &str, select: &InboxItemSelector) -> Result<InboxItemsPayload, Error> {
         self.ask(operations::UNARCHIVE_ITEMS, json!({ "user": user, "select": select })).await
     }
 
-    /// Deletes items of a user for good; the archive is emptied by ids.
+    /// Deletes items of a user permanently; archived ones can only be deleted by ids.
     pub async fn delete_items(&self, user: &str, select: &InboxItemSelector) -> Result<InboxItemsPayload, Error> {
         self.ask(operations::DELETE_ITEMS, json!({ "user": user, "select": select })).await
     }
 
-    /// Unread counts and latest items of a user, who is `None` where the tenant has never heard of them. Counts stop at `cap`,
-    /// and are exact without; of the types with these codes, and of all without.
+    /// Unread counts and latest items of a user, of the types with these codes or of all types. Counts stop at `cap`;
+    /// without it they are exact. `None` if the tenant does not know the user.
     pub async fn inbox_user_overview(
         &self,
         id: &str,
@@ -226,8 +227,8 @@ impl Client {
         Ok(self.ask(operations::INBOX_USER_OVERVIEW, variables).await?.map(|user| user.overview))
     }
 
-    /// A page of a user's inbox, newest first, 20 items unless `first` (200 at the most) says otherwise; `after` is the
-    /// `end_cursor` of the page before. `None` where the tenant has never heard of them.
+    /// A page of a user's inbox, newest first: 20 items, or `first` (at most 200). `after` is the `end_cursor` of the
+    /// page before. `None` if the tenant does not know the user.
     pub async fn inbox_user_inbox(
         &self,
         id: &str,
@@ -239,8 +240,8 @@ impl Client {
         Ok(self.ask(operations::INBOX_USER_INBOX, variables).await?.map(|user| user.inbox))
     }
 
-    /// A page of what was sent or is scheduled, newest first, with its statistics; 20 unless `first` (200 at the most) says
-    /// otherwise. `after` is the `end_cursor` of the page before.
+    /// A page of sent and scheduled notifications with statistics, newest first: 20, or `first` (at most 200). `after`
+    /// is the `end_cursor` of the page before.
     pub async fn sent_notifications(
         &self,
         first: Option<i32>,
@@ -251,13 +252,13 @@ impl Client {
         self.ask(operations::SENT_NOTIFICATIONS, variables).await
     }
 
-    /// Where your events go, oldest first. Only with a token of the role `admin`, as all of endpoints and the relay.
+    /// The webhook endpoints, oldest first. All operations on endpoints and the relay require the role `admin`.
     pub async fn webhook_endpoints(&self) -> Result<Vec<WebhookEndpoint>, Error> {
         self.ask(operations::WEBHOOK_ENDPOINTS, json!({})).await
     }
 
-    /// Makes an endpoint, which hears of what happens from now on. The secret is in this answer and in no other. Another try after an
-    /// answer that was lost makes another endpoint.
+    /// Creates an endpoint, which receives events from now on. Only this response contains the secret. If the response
+    /// is lost, a retry creates another endpoint.
     pub async fn create_webhook_endpoint(
         &self,
         input: &CreateWebhookEndpointInput,
@@ -274,54 +275,54 @@ impl Client {
         self.ask(operations::UPDATE_WEBHOOK_ENDPOINT, json!({ "id": id, "input": input })).await
     }
 
-    /// Gives an endpoint another secret, in this answer and in no other. The one before signs, too, for 24 hours: after an answer that was
-    /// lost, another try makes that the one that nobody has seen.
+    /// Replaces the secret of an endpoint. Only this response contains the new one; the previous one also signs for 24
+    /// hours. If the response is lost, a retry generates another secret, and the lost one becomes the previous one.
     pub async fn rotate_webhook_secret(&self, id: &str) -> Result<WebhookEndpointSecret, Error> {
         self.ask(operations::ROTATE_WEBHOOK_SECRET, json!({ "id": id })).await
     }
 
-    /// Sends an endpoint nothing for now.
+    /// Pauses an endpoint: nothing is sent to it.
     pub async fn pause_webhook_endpoint(&self, id: &str) -> Result<WebhookEndpoint, Error> {
         self.ask(operations::PAUSE_WEBHOOK_ENDPOINT, json!({ "id": id })).await
     }
 
-    /// Sends again what is due: to an endpoint that was paused or disabled, or rests since it has failed.
+    /// Resumes an endpoint that was paused or disabled, or that rests after failures, and sends what is due.
     pub async fn resume_webhook_endpoint(&self, id: &str) -> Result<WebhookEndpoint, Error> {
         self.ask(operations::RESUME_WEBHOOK_ENDPOINT, json!({ "id": id })).await
     }
 
-    /// Deletes an endpoint with all that was to be sent, or was sent, to it.
+    /// Deletes an endpoint with all its deliveries.
     pub async fn delete_webhook_endpoint(&self, id: &str) -> Result<DeletePayload, Error> {
         self.ask(operations::DELETE_WEBHOOK_ENDPOINT, json!({ "id": id })).await
     }
 
-    /// Sends `test.ping` to an endpoint now, once, and answers with what came of it.
+    /// Sends `test.ping` to an endpoint once, now, and returns the result.
     pub async fn test_webhook_endpoint(&self, id: &str) -> Result<OutboundDelivery, Error> {
         self.ask(operations::TEST_WEBHOOK_ENDPOINT, json!({ "id": id })).await
     }
 
-    /// The relay of your mail; `None` where there is none, and no mail is sent.
+    /// The mail relay; `None` if there is none, and then no email is sent.
     pub async fn mail_relay(&self) -> Result<Option<MailRelay>, Error> {
         self.ask(operations::MAIL_RELAY, json!({})).await
     }
 
-    /// Makes the relay, or replaces all of its settings.
+    /// Creates the relay, or replaces all of its settings.
     pub async fn save_mail_relay(&self, input: &MailRelayInput) -> Result<MailRelay, Error> {
         self.ask(operations::SAVE_MAIL_RELAY, Input { input }).await
     }
 
-    /// Lets the relay send, or not.
+    /// Turns the relay on or off.
     pub async fn switch_mail_relay(&self, to: MailRelaySwitch) -> Result<MailRelay, Error> {
         self.ask(operations::SWITCH_MAIL_RELAY, json!({ "to": to })).await
     }
 
-    /// Deletes the relay with all that was to be sent, or was sent, by it.
+    /// Deletes the relay with all its deliveries.
     pub async fn delete_mail_relay(&self) -> Result<DeletePayload, Error> {
         self.ask(operations::DELETE_MAIL_RELAY, json!({})).await
     }
 
-    /// A page of what was sent to the outside, is to be sent or was given up, newest first; 20 unless `first` (200 at the most) says
-    /// otherwise. `after` is the `end_cursor` of the page before.
+    /// A page of pending, delivered and failed deliveries, newest first: 20, or `first` (at most 200). `after` is the
+    /// `end_cursor` of the page before.
     pub async fn outbound_deliveries(
         &self,
         first: Option<i32>,
@@ -332,7 +333,7 @@ impl Client {
         self.ask(operations::OUTBOUND_DELIVERIES, variables).await
     }
 
-    /// Sends again what was given up or, where its id is named, delivered.
+    /// Sends again deliveries that failed for good, or delivered ones if selected by id.
     pub async fn replay_outbound_deliveries(
         &self,
         select: &OutboundDeliverySelector,
@@ -340,7 +341,7 @@ impl Client {
         self.ask(operations::REPLAY_OUTBOUND_DELIVERIES, json!({ "select": select })).await
     }
 
-    /// Carries out an operation, several times where that may help.
+    /// Runs an operation, with retries.
     async fn ask<Data: DeserializeOwned>(
         &self,
         operation: Operation<Data>,
@@ -357,7 +358,7 @@ impl Client {
                 Ok(data) => return Ok(data),
                 Err(error) => error,
             };
-            // Not all at the same time, those who wait for the same server.
+            // Random, so that clients of one server do not retry at the same time.
             let wait = pause.max(error.retry_after.unwrap_or_default()).mul_f64(1.0 + 0.2 * chance());
             if !error.is_passing() || Instant::now() + wait > until {
                 return Err(error);
@@ -385,7 +386,7 @@ impl Client {
     }
 }
 
-/// Gives what has no idempotency key one that nothing else has.
+/// Generates a random idempotency key if there is none.
 pub(crate) fn give_key(key: &mut Option<String>) {
     key.get_or_insert_with(|| {
         let mut bytes = [0; 16];
@@ -394,17 +395,17 @@ pub(crate) fn give_key(key: &mut Option<String>) {
     });
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn chance() -> f64 {
     f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX)
 }
 
-/// How many bytes of a request it takes.
+/// Bytes of an input in a request.
 pub(crate) fn size(input: &SendNotificationInput) -> usize {
     serde_json::to_vec(input).map_or(0, |json| json.len())
 }
 
-/// As many at a time as fit into one request.
+/// Ranges of inputs that fit into one request each.
 fn chunks(inputs: &[SendNotificationInput]) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut bytes) = (0, 0);

@@ -1,4 +1,4 @@
-//! Why an operation failed.
+//! Errors of operations.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use serde::Deserialize;
 
 use crate::output::ErrorCode;
 
-/// An operation failed.
+/// A failed operation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{code:?}: {message}")]
 #[non_exhaustive]
 pub struct Error {
-    /// What a program goes by.
+    /// For programs.
     pub code: ErrorCode,
     /// For people; may change.
     pub message: String,
-    /// Which argument is wrong, such as `inputs[3].message.type`, where one is.
+    /// The invalid argument, such as `inputs[3].message.type`, if there is one.
     pub field: Option<String>,
-    /// The limit that is to blame, where one is.
+    /// The limit that was exceeded, if any.
     pub limit: Option<String>,
-    /// How long to wait before another try, where the server says so.
+    /// How long to wait before another attempt, if the server says so.
     pub retry_after: Option<Duration>,
-    /// Finds the request in the server's log.
+    /// The id of the request in the server's log.
     pub request_id: Option<String>,
 }
 
-/// One of the errors of an answer.
+/// An entry of `errors` in a response.
 #[derive(Deserialize)]
 pub struct Told {
     message: String,
@@ -47,7 +47,7 @@ impl Error {
         Self { code, message: message.into(), field: None, limit: None, retry_after: None, request_id: None }
     }
 
-    /// No answer came, or not all of it.
+    /// There was no response, or only a part of it.
     pub(crate) fn unanswered(error: reqwest::Error) -> Self {
         let error = error.without_url();
         let mut message = error.to_string();
@@ -59,10 +59,10 @@ impl Error {
         Self::new(ErrorCode::Unavailable, message)
     }
 
-    /// What an answer says that has no data.
+    /// The error of a response without data.
     pub(crate) fn of_answer(status: StatusCode, headers: &header::HeaderMap, told: Option<Told>) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        // A date, which HTTP allows as well, is as if there were nothing.
+        // HTTP also allows a date here; it is ignored.
         let seconds = text(header::RETRY_AFTER.as_str()).and_then(|value| value.parse().ok());
         let (message, extensions) = told.map_or((None, None), |told| (Some(told.message), told.extensions));
         let extensions = extensions.unwrap_or(Extensions { code: None, field: None, limit: None, retry_after: None });
@@ -77,28 +77,28 @@ impl Error {
         }
     }
 
-    /// Whether it may go well another time.
+    /// Whether a retry may succeed.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self.code, ErrorCode::RateLimited | ErrorCode::Unavailable)
     }
 
-    /// Whether one of many inputs may be to blame, so that others would go well without it.
+    /// Whether a single input may be the cause, so that the others would succeed without it.
     pub(crate) fn is_of_input(&self) -> bool {
         matches!(self.code, ErrorCode::BadUserInput | ErrorCode::Conflict | ErrorCode::NotFound)
     }
 
-    /// Which entry of `inputs` its field names, and what follows that.
+    /// The index in `inputs` that `field` names, and the rest of `field`.
     fn entry(&self) -> Option<(usize, &str)> {
         let (index, rest) = self.field.as_ref()?.strip_prefix("inputs[")?.split_once(']')?;
         Some((index.parse().ok()?, rest))
     }
 
-    /// Which entry of `inputs` is to blame.
+    /// The index of the invalid entry of `inputs`.
     pub(crate) fn index(&self) -> Option<usize> {
         Some(self.entry()?.0)
     }
 
-    /// Names an entry of `inputs` by its place in a longer list, in which so many stand before it.
+    /// Adds `count` to the index in `field`, for an input that was part of a longer list.
     pub(crate) fn shifted(mut self, count: usize) -> Self {
         if let Some((index, rest)) = self.entry() {
             self.field = Some(format!("inputs[{}]{rest}", index + count));
@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// As whoever sent one of the inputs alone sees it.
+    /// Removes the index from `field`, for an input that was sent by itself.
     pub(crate) fn alone(mut self) -> Self {
         if let Some((_, rest)) = self.entry() {
             self.field = Some(rest.trim_start_matches('.').into());
@@ -115,7 +115,7 @@ impl Error {
     }
 }
 
-/// What a status means where the answer has no error of Tidings, as those of proxies have none.
+/// The code for a status if the response has no Tidings error, such as the response of a proxy.
 fn code_of(status: StatusCode) -> ErrorCode {
     match status {
         StatusCode::UNAUTHORIZED => ErrorCode::Unauthenticated,

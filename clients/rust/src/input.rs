@@ -1,4 +1,4 @@
-//! What goes in, under the names of the schema. What is `None` is left out, and [`Default`] leaves out all that may be.
+//! Inputs, with the names of the schema. `None` is not sent, and [`Default`] omits all that is optional.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::output::{
     NotificationKind, NotificationStatus, OutboundChannel, OutboundDeliveryState, ReadPolicy, WebhookEvent,
 };
 
-/// Gives the inputs of the schema what all of them have.
+/// Adds the common derives and attributes to the inputs.
 macro_rules! inputs {
     ($($(#[$about:meta])* $name:ident { $($(#[$meta:meta])* $field:ident: $type:ty,)+ })+) => {
         $(
@@ -21,143 +21,143 @@ macro_rules! inputs {
 }
 
 inputs! {
-    /// What a notification says.
+    /// The content of a notification.
     NotificationContentInput {
         /// 1 to 256 characters. Required, unless the type has a template.
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// 16 KiB at most.
+        /// At most 16 KiB.
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<String>,
-        /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+        /// An absolute http(s) URL or a path, opened by a click; at most 2,048 characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         link: Option<String>,
-        /// For the type's template; 16 KiB of JSON at most.
+        /// Values for the type's template; at most 16 KiB of JSON.
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<Value>,
-        /// For whoever shows it, untouched; 16 KiB of JSON at most.
+        /// Data for the client, returned unchanged; at most 16 KiB of JSON.
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Value>,
     }
 
-    /// Something to say to an audience.
+    /// A notification to an audience.
     SendAnnouncementInput {
         /// Code of a message type.
         #[serde(rename = "type")]
         message_type: String,
-        /// Whom it is for.
+        /// The recipients.
         audience: NotificationAudienceInput,
-        /// What it says.
+        /// The content.
         content: NotificationContentInput,
-        /// Who it is from, by your own id; nobody where it is left out.
+        /// Your id of the sender; `None` for no sender.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
-        /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
+        /// 1 to 128 characters; the client generates one for `None`. A second send with the same key sends nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
-        /// True: refused while its preview shows flaws.
+        /// `true`: reject it if its preview shows errors.
         #[serde(skip_serializing_if = "Option::is_none")]
         strict: Option<bool>,
-        /// In the future: scheduled. Within ten years; at once where it is left out, or past.
+        /// Time to publish it, within the next ten years. `None` or a past time: at once.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
-        /// In the future, and after `publish_at`. The type's ttl after publication where it is left out.
+        /// In the future, and after `publish_at`. `None`: the type's `ttl_seconds` after publication.
         #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<DateTime<Utc>>,
     }
 
-    /// Something happened to a target: to whoever subscribed to that.
+    /// A notification about an action on a target, to its subscribers.
     SendReminderInput {
         /// Code of a message type.
         #[serde(rename = "type")]
         message_type: String,
-        /// To what it happened.
+        /// The target of the action.
         target: TopicTargetInput,
-        /// What happened, such as `comment`; 1 to 128 characters.
+        /// The action, such as `comment`; 1 to 128 characters.
         action: String,
-        /// What it says.
+        /// The content.
         content: NotificationContentInput,
-        /// Who did it, by your own id; they are never reminded of their own doing. Their followers are reminded too.
+        /// Your id of the user who acted. They get no reminder of their own action; their followers do.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
-        /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
+        /// 1 to 128 characters; the client generates one for `None`. A second send with the same key sends nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
-        /// True: refused while its preview shows flaws.
+        /// `true`: reject it if its preview shows errors.
         #[serde(skip_serializing_if = "Option::is_none")]
         strict: Option<bool>,
-        /// In the future: scheduled. Within ten years; at once where it is left out, or past.
+        /// Time to publish it, within the next ten years. `None` or a past time: at once.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
-        /// In the future, and after `publish_at`. The type's ttl after publication where it is left out.
+        /// In the future, and after `publish_at`. `None`: the type's `ttl_seconds` after publication.
         #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<DateTime<Utc>>,
     }
 
-    /// Something to say to one user.
+    /// A notification to one user.
     SendMessageInput {
         /// Code of a message type.
         #[serde(rename = "type")]
         message_type: String,
-        /// Whom it is for, by your own id.
+        /// Your id of the recipient.
         receiver: String,
-        /// What it says.
+        /// The content.
         content: NotificationContentInput,
-        /// Who it is from, by your own id; nobody where it is left out.
+        /// Your id of the sender; `None` for no sender.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
-        /// 1 to 128 characters; made by the client where it is left out. A second send with the same key sends nothing.
+        /// 1 to 128 characters; the client generates one for `None`. A second send with the same key sends nothing.
         #[serde(skip_serializing_if = "Option::is_none")]
         idempotency_key: Option<String>,
-        /// True: refused while its preview shows flaws.
+        /// `true`: reject it if its preview shows errors.
         #[serde(skip_serializing_if = "Option::is_none")]
         strict: Option<bool>,
-        /// In the future: scheduled. Within ten years; at once where it is left out, or past.
+        /// Time to publish it, within the next ten years. `None` or a past time: at once.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
-        /// In the future, and after `publish_at`. The type's ttl after publication where it is left out.
+        /// In the future, and after `publish_at`. `None`: the type's `ttl_seconds` after publication.
         #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<DateTime<Utc>>,
     }
 
-    /// What to change of a notification; what is left out stays.
+    /// A change of a notification; `None` keeps a field.
     NotificationPatch {
         /// 1 to 256 characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// 16 KiB at most.
+        /// At most 16 KiB.
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<String>,
-        /// Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most.
+        /// An absolute http(s) URL or a path, opened by a click; at most 2,048 characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         link: Option<String>,
-        /// For the type's template; 16 KiB of JSON at most.
+        /// Values for the type's template; at most 16 KiB of JSON.
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<Value>,
-        /// For whoever shows it, untouched; 16 KiB of JSON at most.
+        /// Data for the client, returned unchanged; at most 16 KiB of JSON.
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Value>,
-        /// Only while it is scheduled. What is past means at once.
+        /// Only while it is scheduled. A past time means at once.
         #[serde(skip_serializing_if = "Option::is_none")]
         publish_at: Option<DateTime<Utc>>,
         /// In the future.
         #[serde(skip_serializing_if = "Option::is_none")]
         expires_at: Option<DateTime<Utc>>,
-        /// What to erase of it; nothing that is given as well.
+        /// Fields to clear; none of them may also be set.
         #[serde(skip_serializing_if = "Option::is_none")]
         clear: Option<Vec<NotificationField>>,
     }
 
-    /// A target by your own strings, 1 to 128 characters each.
+    /// A target by your ids, 1 to 128 characters each.
     TopicTargetInput {
-        /// What kind of thing it is, such as `order`.
+        /// The kind of object, such as `order`.
         #[serde(rename = "type")]
         target_type: String,
-        /// Your own id of it, among the targets of its type.
+        /// Your id of it, unique within its type.
         external_id: String,
     }
 
-    /// What to change of a user's profile; what is left out stays.
+    /// A change of a user's profile; `None` keeps a field.
     UserProfileInput {
         /// Your own id of the user; 1 to 128 characters.
         id: String,
@@ -167,332 +167,334 @@ inputs! {
         /// An absolute http(s) URL or a path.
         #[serde(skip_serializing_if = "Option::is_none")]
         avatar_url: Option<String>,
-        /// BCP 47.
+        /// A BCP 47 tag.
         #[serde(skip_serializing_if = "Option::is_none")]
         locale: Option<String>,
-        /// Where they are reached outside: all of their addresses, five at the most.
+        /// All addresses of the user for deliveries outside the inbox; at most five.
         #[serde(skip_serializing_if = "Option::is_none")]
         contacts: Option<Vec<UserContactInput>>,
-        /// Where they are, by IANA's name of it, such as `Europe/Berlin`.
+        /// Their IANA time zone, such as `Europe/Berlin`.
         #[serde(skip_serializing_if = "Option::is_none")]
         time_zone: Option<String>,
-        /// When nothing leaves the inbox for them, by the clocks of `time_zone`.
+        /// Daily hours without deliveries, in `time_zone`.
         #[serde(skip_serializing_if = "Option::is_none")]
         quiet: Option<QuietHoursInput>,
-        /// When they are sent digests, by the same clocks; at 08:00 of each day where nothing is said.
+        /// When they get digests, in `time_zone`; by default daily at 08:00.
         #[serde(skip_serializing_if = "Option::is_none")]
         digest: Option<DigestTimeInput>,
-        /// What to erase of it; nothing that is given as well.
+        /// Fields to clear; none of them may also be set.
         #[serde(skip_serializing_if = "Option::is_none")]
         clear: Option<Vec<ProfileField>>,
     }
 
-    /// Hours of each day in which nothing goes out to somebody.
+    /// Daily hours in which nothing is delivered outside the inbox.
     QuietHoursInput {
         /// A time of day, from `00:00` to `23:59`.
         from: String,
-        /// Another time of day, up to which it is so.
+        /// The end: another time of day.
         to: String,
     }
 
-    /// When somebody is told in one letter what they have not read.
+    /// When a user gets one email with all unread notifications.
     DigestTimeInput {
         /// A time of day, from `00:00` to `23:59`.
         at: String,
-        /// The one day of the week; each where it is left out.
+        /// The day of the week; `None` for every day.
         #[serde(skip_serializing_if = "Option::is_none")]
         weekday: Option<Weekday>,
     }
 
-    /// All of a type: what is left out goes back to its default.
+    /// All settings of a message type; `None` resets one to its default.
     MessageTypeInput {
-        /// 1 to 128 characters; the type with this code is changed, or made.
+        /// 1 to 128 characters. Creates the type with this code, or changes it.
         code: String,
         /// 1 to 256 characters.
         title: String,
-        /// Free label under which a UI groups types; 1 to 128 characters.
+        /// Label that user interfaces group types by; 1 to 128 characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// Order in overviews, ascending; ties by code. 0 where it is left out.
+        /// Order in overviews, ascending, then by code. `None`: 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         position: Option<i32>,
         /// Users cannot switch it off, neither by type nor by action.
         #[serde(skip_serializing_if = "Option::is_none")]
         mandatory: Option<bool>,
-        /// Users may send messages of it to each other, where the server lets the tenant's users. Not together with `mandatory`.
+        /// Users may send messages of this type to each other, if the server lets the tenant's users. Not together with
+        /// `mandatory`.
         #[serde(skip_serializing_if = "Option::is_none")]
         users_may_send: Option<bool>,
-        /// How its items come to be read.
+        /// How its items become read.
         #[serde(skip_serializing_if = "Option::is_none")]
         read_policy: Option<ReadPolicy>,
-        /// How long what is sent afterwards is kept, in seconds; at least 1.
+        /// Seconds for which notifications sent from now on are kept; at least 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         ttl_seconds: Option<i32>,
-        /// Counts for everything that is read afterwards, also if it was sent before.
+        /// Applies to everything read from now on, including earlier notifications.
         #[serde(skip_serializing_if = "Option::is_none")]
         template: Option<MessageTemplateInput>,
-        /// What user interfaces show beside its title: a name that they know, or an absolute https URL; 256 characters at most.
+        /// Icon for user interfaces: a name they know, or an absolute https URL; at most 256 characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         icon: Option<String>,
-        /// For user interfaces, untouched; 4 KiB of JSON at most.
+        /// Data for user interfaces, returned unchanged; at most 4 KiB of JSON.
         #[serde(skip_serializing_if = "Option::is_none")]
         ui: Option<Value>,
-        /// How what is sent under it leaves the inbox; not at all where it is left out. One rule for each channel at most.
+        /// Deliveries outside the inbox; none by default. At most one rule per channel.
         #[serde(skip_serializing_if = "Option::is_none")]
         delivery: Option<Vec<MessageDeliveryRuleInput>>,
     }
 
-    /// How what is sent under a type leaves the inbox.
+    /// How notifications of a type are delivered outside the inbox.
     MessageDeliveryRuleInput {
-        /// By what.
+        /// The channel.
         channel: DeliveryChannel,
-        /// Which items; those that are unread where it is left out.
+        /// Which items; `None`: the unread ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         condition: Option<DeliveryCondition>,
-        /// How long after publication, in seconds; 300 where it is left out, at most 2,592,000, which are 30 days. 0 with `digest`.
+        /// Seconds after publication: 300 by default, at most 2,592,000 (30 days). Must be 0 with `digest`.
         #[serde(skip_serializing_if = "Option::is_none")]
         delay_seconds: Option<i32>,
-        /// Whether they go into their user's next digest, and not each by itself; of mail alone.
+        /// Email only: whether items are sent with the user's next digest instead of one by one.
         #[serde(skip_serializing_if = "Option::is_none")]
         digest: Option<bool>,
-        /// What its letters say, of mail alone; what its items do where it is left out.
+        /// Email only: templates of the email. `None`: the texts of the item.
         #[serde(skip_serializing_if = "Option::is_none")]
         letter: Option<MessageLetterInput>,
-        /// What the message is made of: needed for WeChat, and for nothing else.
+        /// The message template; required for WeChat, and not allowed for other channels.
         #[serde(skip_serializing_if = "Option::is_none")]
         wechat: Option<WeChatTemplateInput>,
     }
 
-    /// A template message of WeChat. The templates are MiniJinja, with `title` and `body` in scope as well.
+    /// A WeChat template message. The sources are MiniJinja templates, which can also use `title` and `body`.
     WeChatTemplateInput {
-        /// The template's id in the account: 1 to 128 letters, digits, `-` and `_`.
+        /// The template's id at WeChat: 1 to 128 letters, digits, `-` and `_`.
         template_id: String,
-        /// What fills its fields: 1 to 20, of at most 16 KiB as JSON.
+        /// The fields: 1 to 20, at most 16 KiB as JSON.
         fields: Vec<WeChatFieldInput>,
-        /// Renders where a click leads; where the item leads where it is left out. 2,000 bytes at most.
+        /// Template of the link; at most 2,000 bytes. `None`: the item's link.
         #[serde(skip_serializing_if = "Option::is_none")]
         link: Option<String>,
     }
 
-    /// A field of a template of WeChat.
+    /// A field of a WeChat template.
     WeChatFieldInput {
-        /// As the template names it, without `.DATA`: `thing1`.
+        /// The name in WeChat's template without `.DATA`: `thing1`.
         name: String,
-        /// Renders its value; 2,000 bytes at most. It is cut to what its kind holds.
+        /// Template of the value; at most 2,000 bytes. The result is cut to the maximum of the field's kind.
         value: String,
     }
 
-    /// Templates of what letters say; at most 16 KiB each. One that does not compile is refused.
+    /// Templates of an email, at most 16 KiB each. One that does not compile is rejected.
     MessageLetterInput {
-        /// Instead of the item's title.
+        /// Replaces the item's title.
         #[serde(skip_serializing_if = "Option::is_none")]
         subject: Option<String>,
-        /// Instead of the item's body.
+        /// Replaces the item's body.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Instead of the item's body in the HTML of the letter.
+        /// Replaces the item's body in the HTML part.
         #[serde(skip_serializing_if = "Option::is_none")]
         html: Option<String>,
     }
 
-    /// Templates of a type; at most 16 KiB each. One that does not compile is refused.
+    /// Templates of a type, at most 16 KiB each. One that does not compile is rejected.
     MessageTemplateInput {
-        /// Renders the title.
+        /// Template of the title.
         title: String,
-        /// Renders the body; as the sender wrote it where it is left out.
+        /// Template of the body. `None`: as the sender wrote it.
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<String>,
-        /// Renders the link; as the sender wrote it where it is left out.
+        /// Template of the link. `None`: as the sender wrote it.
         #[serde(skip_serializing_if = "Option::is_none")]
         link: Option<String>,
     }
 
-    /// Who hears of what.
+    /// A subscription to create.
     SubscribeTopicInput {
-        /// What it is about.
+        /// The target.
         target: TopicTargetInput,
-        /// Which actions on it.
+        /// The actions on it.
         what: TopicChoice,
-        /// Who hears; a service must say.
+        /// The subscriber; required for services.
         #[serde(skip_serializing_if = "Option::is_none")]
         who: Option<ListenerChoice>,
     }
 
-    /// Which items a mark is about; conditions left out do not count.
+    /// Items to mark: those that match all conditions.
     InboxItemMatch {
-        /// Codes of message types: only of these.
+        /// Only these message types, by code.
         #[serde(skip_serializing_if = "Option::is_none")]
         types: Option<Vec<String>>,
-        /// About this target.
+        /// Only about this target.
         #[serde(skip_serializing_if = "Option::is_none")]
         target: Option<TopicTargetInput>,
-        /// Up to and including the item at this cursor.
+        /// Only up to and including the item at this cursor.
         #[serde(skip_serializing_if = "Option::is_none")]
         up_to: Option<String>,
     }
 
-    /// What of an inbox to list; conditions left out do not count.
+    /// Filter of an inbox; `None` does not filter.
     InboxFilter {
-        /// Which part of the inbox; the inbox proper where it is left out.
+        /// The part of the inbox. `None`: only items that are not archived.
         #[serde(skip_serializing_if = "Option::is_none")]
         state: Option<InboxState>,
-        /// True: only read, false: only unread.
+        /// `true`: only read items; `false`: only unread items.
         #[serde(skip_serializing_if = "Option::is_none")]
         read: Option<bool>,
-        /// Codes of message types: only of these.
+        /// Only these message types, by code.
         #[serde(skip_serializing_if = "Option::is_none")]
         types: Option<Vec<String>>,
-        /// Of one of these kinds.
+        /// Only these kinds.
         #[serde(skip_serializing_if = "Option::is_none")]
         kinds: Option<Vec<NotificationKind>>,
-        /// About this target.
+        /// Only about this target.
         #[serde(skip_serializing_if = "Option::is_none")]
         target: Option<TopicTargetInput>,
-        /// What happened to the target.
+        /// Only about this action.
         #[serde(skip_serializing_if = "Option::is_none")]
         action: Option<String>,
-        /// From this user, by your own id.
+        /// Only from this user, by your id.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
-        /// Published at or after this instant.
+        /// Only published at or after this instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<DateTime<Utc>>,
-        /// Published before this instant.
+        /// Only published before this instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         until: Option<DateTime<Utc>>,
     }
 
-    /// What of all that was sent to list; conditions left out do not count.
+    /// Filter of sent notifications; `None` does not filter.
     NotificationFilter {
-        /// In one of these states.
+        /// Only in these states.
         #[serde(skip_serializing_if = "Option::is_none")]
         statuses: Option<Vec<NotificationStatus>>,
-        /// Of one of these kinds.
+        /// Only of these kinds.
         #[serde(skip_serializing_if = "Option::is_none")]
         kinds: Option<Vec<NotificationKind>>,
-        /// Codes of message types: only of these.
+        /// Only these message types, by code.
         #[serde(skip_serializing_if = "Option::is_none")]
         types: Option<Vec<String>>,
-        /// About this target.
+        /// Only about this target.
         #[serde(skip_serializing_if = "Option::is_none")]
         target: Option<TopicTargetInput>,
-        /// From this user, by your own id.
+        /// Only from this user, by your id.
         #[serde(skip_serializing_if = "Option::is_none")]
         sender: Option<String>,
-        /// Published at or after this instant.
+        /// Only published at or after this instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<DateTime<Utc>>,
-        /// Published before this instant.
+        /// Only published before this instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         until: Option<DateTime<Utc>>,
-        /// Whose title has this in it, in capitals or not.
+        /// Only with this text in the title, regardless of case.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     }
 
-    /// Where your events go.
+    /// A new webhook endpoint.
     CreateWebhookEndpointInput {
-        /// Absolute https URL of at most 2,048 bytes, whose host is on the public internet or allowed by whoever runs the server.
+        /// Absolute https URL of at most 2,048 bytes. Its host must be on the public internet or allowed by the
+        /// server's operator.
         url: String,
-        /// What it wants to hear of; where it is left out: published, amended and retracted.
+        /// Events to send. `None`: published, amended and retracted.
         #[serde(skip_serializing_if = "Option::is_none")]
         events: Option<Vec<WebhookEvent>>,
-        /// Whether it is sent the texts of notifications, too.
+        /// Whether to send the texts of notifications, too.
         #[serde(skip_serializing_if = "Option::is_none")]
         full: Option<bool>,
-        /// Whom it tells that it was disabled.
+        /// Where to announce that the endpoint was disabled.
         #[serde(skip_serializing_if = "Option::is_none")]
         alarm: Option<OutboundAlarmInput>,
     }
 
-    /// What to change of an endpoint; what is left out stays.
+    /// A change of an endpoint; `None` keeps a field.
     UpdateWebhookEndpointInput {
-        /// As of a new one.
+        /// As for a new endpoint.
         #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<String>,
-        /// All that it wants to hear of from now on.
+        /// All events to send from now on.
         #[serde(skip_serializing_if = "Option::is_none")]
         events: Option<Vec<WebhookEvent>>,
-        /// Whether it is sent the texts of notifications, too.
+        /// Whether to send the texts of notifications, too.
         #[serde(skip_serializing_if = "Option::is_none")]
         full: Option<bool>,
-        /// Whom it tells that it was disabled.
+        /// Where to announce that the endpoint was disabled.
         #[serde(skip_serializing_if = "Option::is_none")]
         alarm: Option<OutboundAlarmInput>,
-        /// What to erase of it; nothing that is given as well.
+        /// Fields to clear; none of them may also be set.
         #[serde(skip_serializing_if = "Option::is_none")]
         clear: Option<Vec<WebhookEndpointField>>,
     }
 
-    /// An announcement to a group.
+    /// An announcement to a group about a disabled destination.
     OutboundAlarmInput {
-        /// Code of its message type.
+        /// Code of the message type.
         #[serde(rename = "type")]
         message_type: String,
-        /// Code of the group; `operators` where it is left out.
+        /// Code of the group; `None`: `operators`.
         #[serde(skip_serializing_if = "Option::is_none")]
         group: Option<String>,
     }
 
-    /// All of a relay.
+    /// All settings of a mail relay.
     MailRelayInput {
         /// `smtps://user:password@host:465`, or `smtp://user:password@host:587`; user name and password are percent-encoded.
         url: String,
-        /// The address that mail comes from: `ada@example.com`, or `Ada <ada@example.com>`.
+        /// The sender's address: `ada@example.com`, or `Ada <ada@example.com>`.
         from: String,
-        /// Where answers go, where that is another address.
+        /// The address for replies, if it differs.
         #[serde(skip_serializing_if = "Option::is_none")]
         reply_to: Option<String>,
-        /// What links of notifications that are paths belong to: an absolute http(s) URL.
+        /// Base of links in emails that are paths: an absolute http(s) URL.
         #[serde(skip_serializing_if = "Option::is_none")]
         link_base: Option<String>,
-        /// Whom it tells that it was disabled.
+        /// Where to announce that the relay was disabled.
         #[serde(skip_serializing_if = "Option::is_none")]
         alarm: Option<OutboundAlarmInput>,
     }
 
-    /// What of all deliveries to list; conditions left out do not count.
+    /// Filter of deliveries; `None` does not filter.
     OutboundDeliveryFilter {
-        /// By this channel.
+        /// Only by this channel.
         #[serde(skip_serializing_if = "Option::is_none")]
         channel: Option<OutboundChannel>,
-        /// To this user, by your own id.
+        /// Only to this user, by your id.
         #[serde(skip_serializing_if = "Option::is_none")]
         user: Option<String>,
-        /// To the endpoint with this `id`.
+        /// Only to the endpoint with this `id`.
         #[serde(skip_serializing_if = "Option::is_none")]
         endpoint: Option<String>,
-        /// In one of these states.
+        /// Only in these states.
         #[serde(skip_serializing_if = "Option::is_none")]
         states: Option<Vec<OutboundDeliveryState>>,
-        /// Of one of these events.
+        /// Only of these events.
         #[serde(skip_serializing_if = "Option::is_none")]
         events: Option<Vec<WebhookEvent>>,
-        /// About the notification with this `id`.
+        /// Only about the notification with this `id`.
         #[serde(skip_serializing_if = "Option::is_none")]
         notification: Option<String>,
     }
 
-    /// Deliveries to an endpoint that were given up.
+    /// Failed deliveries to an endpoint.
     OutboundDeadFilter {
         /// The `id` of the endpoint.
         endpoint: String,
-        /// Of what has happened since then alone.
+        /// Only of events since this instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<DateTime<Utc>>,
     }
 
-    /// Deliveries to users that were given up.
+    /// Failed deliveries to users.
     OutboundDeadToFilter {
-        /// By what they were to go.
+        /// The channel.
         channel: DeliveryChannel,
-        /// Of what has happened since then alone.
+        /// Only of events since this instant.
         #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<DateTime<Utc>>,
     }
 }
 
-/// One of the three that can be sent.
+/// A notification of one of the three kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -505,77 +507,77 @@ pub enum SendNotificationInput {
     Message(SendMessageInput),
 }
 
-/// Whom an announcement is for. By default nobody, which the server refuses.
+/// The recipients of an announcement. The default has none, which the server rejects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum NotificationAudienceInput {
-    /// True: all users of the tenant, also those first mentioned within the retention window after it.
+    /// `true`: all users of the tenant, and users first seen within the retention window afterwards.
     Everyone(bool),
-    /// Who is in one of these groups when it is published; 1 to 100 codes.
+    /// The members of these groups at publication; 1 to 100 codes.
     Groups(Vec<String>),
-    /// 1 to 10,000 users, by your own ids.
+    /// 1 to 10,000 users, by your ids.
     Users(Vec<String>),
 }
 
-/// Which actions on a target to hear of. By default none, which the server refuses.
+/// Actions to subscribe to. The default has none, which the server rejects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TopicChoice {
-    /// These, 1 to 100.
+    /// These actions, 1 to 100.
     Actions(Vec<String>),
-    /// Those of a reason of the catalogue, by its code.
+    /// The actions of a reason in the catalogue, by its code.
     Reason(String),
 }
 
-/// Who hears.
+/// The subscriber.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ListenerChoice {
-    /// A user, by your own id.
+    /// A user, by your id.
     User(String),
-    /// All members of the group with this code, whoever they are when something happens.
+    /// The group with this code: its members at the time of each notification.
     Group(String),
 }
 
-/// Which items of an inbox: either some, or all that match.
+/// Items of an inbox: listed ones, or all that match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum InboxItemSelector {
-    /// At most 1,000. An item that was deleted or has expired is passed over.
+    /// At most 1,000. Deleted and expired items are skipped.
     Ids(Vec<String>),
-    /// Every item that matches; an empty match is the whole inbox.
+    /// All items that match; an empty match means the whole inbox.
     Matching(InboxItemMatch),
 }
 
-/// Which deliveries are sent again.
+/// Deliveries to send again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum OutboundDeliverySelector {
-    /// At most 1,000 that were given up or delivered.
+    /// At most 1,000 failed or delivered ones.
     Ids(Vec<String>),
-    /// Those of an endpoint that were given up; 100,000 at most.
+    /// The failed ones of an endpoint; at most 100,000.
     Dead(OutboundDeadFilter),
-    /// Those to users by a channel that were given up; 100,000 at most.
+    /// The failed ones to users by a channel; at most 100,000.
     DeadTo(OutboundDeadToFilter),
 }
 
-/// Whether a relay is to send.
+/// Whether a relay sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum MailRelaySwitch {
-    /// What is due, at once.
+    /// Send, beginning with what is due.
     On,
-    /// Nothing for now.
+    /// Send nothing for now.
     Off,
 }
 
-/// What can be erased of an endpoint.
+/// Fields of an endpoint that can be cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
@@ -588,35 +590,35 @@ pub enum WebhookEndpointField {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum UserContactInput {
-    /// For mail: `ada@example.com`, 254 bytes at the most.
+    /// For email: `ada@example.com`, at most 254 bytes.
     Email(String),
-    /// For WeChat: the `openid` by which the tenant's official account knows them.
+    /// For WeChat: the user's `openid` with the tenant's official account.
     WechatOpenId(String),
 }
 
-/// By what an item leaves the inbox.
+/// A channel outside the inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum DeliveryChannel {
-    /// As a letter, to each of the user's addresses.
+    /// An email to each of the user's addresses.
     #[default]
     Email,
-    /// As a template message of the tenant's official account of WeChat.
+    /// A template message of the tenant's official WeChat account.
     #[serde(rename = "WECHAT")]
     WeChat,
-    /// To each of the user's browsers.
+    /// A push message to each of the user's browsers.
     WebPush,
 }
 
-/// Which items leave the inbox.
+/// Which items are delivered outside the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum DeliveryCondition {
-    /// Those that are still there when the delay is over, and not archived.
+    /// Items that still exist after the delay and are not archived.
     Always,
-    /// Those that are still there when the delay is over, unread and not archived.
+    /// Items that still exist after the delay, are unread and not archived.
     IfUnread,
 }
 
@@ -625,15 +627,15 @@ pub enum DeliveryCondition {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum InboxState {
-    /// Both of the others.
+    /// Both parts.
     All,
-    /// What was archived.
+    /// Archived items.
     Archived,
-    /// The inbox proper.
+    /// Items that are not archived.
     Inbox,
 }
 
-/// What can be erased of a notification.
+/// Fields of a notification that can be cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
@@ -660,7 +662,7 @@ pub enum Weekday {
     Sunday,
 }
 
-/// What can be erased of a profile.
+/// Fields of a profile that can be cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
@@ -687,21 +689,21 @@ impl Default for TopicChoice {
 }
 
 impl NotificationContentInput {
-    /// A title and nothing else.
+    /// Content with only a title.
     pub fn titled(title: impl Into<String>) -> Self {
         Self { title: Some(title.into()), ..Self::default() }
     }
 }
 
 impl TopicTargetInput {
-    /// The target with this id among those of its type.
+    /// The target with this type and id.
     pub fn new(target_type: impl Into<String>, external_id: impl Into<String>) -> Self {
         Self { target_type: target_type.into(), external_id: external_id.into() }
     }
 }
 
 impl SendNotificationInput {
-    /// Where its idempotency key stands.
+    /// Its idempotency key.
     pub(crate) fn key(&mut self) -> &mut Option<String> {
         match self {
             Self::Announcement(input) => &mut input.idempotency_key,

@@ -1,4 +1,5 @@
-//! The documents of `operations/`, and what each answers with. `tests.rs` holds both against `schema.graphql`.
+//! The documents of `operations/` and the types of their responses. `tests/schema.rs` checks both against
+//! `schema.graphql`.
 
 use std::marker::PhantomData;
 
@@ -10,26 +11,26 @@ use crate::output::{
     WebhookEndpoint, WebhookEndpointSecret,
 };
 
-/// A document whose one root field answers with `Data`.
+/// A document with one root field, and the type `Data` of that field.
 pub struct Operation<Data> {
     pub name: &'static str,
     pub document: &'static str,
     data: PhantomData<fn() -> Data>,
 }
 
-/// `inboxUser`, as far as its overview is asked for.
+/// `inboxUser` with its overview.
 #[derive(Serialize, Deserialize)]
 pub struct OfOverview {
     pub overview: InboxOverview,
 }
 
-/// `inboxUser`, as far as its items are asked for.
+/// `inboxUser` with its items.
 #[derive(Serialize, Deserialize)]
 pub struct OfInbox {
     pub inbox: Page<InboxItem>,
 }
 
-/// An operation, by the names of its file and of those of the fragments that it needs.
+/// An operation from the names of its file and of its fragments' files.
 macro_rules! operation {
     ($name:literal $(, $fragment:literal)*) => {
         Operation {

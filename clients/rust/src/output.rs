@@ -1,10 +1,10 @@
-//! What comes out, under the names of the schema. Fields and variants may be added in any version.
+//! Outputs, with the names of the schema. New versions may add fields and variants.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Gives the objects of the schema what all of them have.
+/// Adds the common derives and attributes to the objects.
 macro_rules! outputs {
     ($($(#[$about:meta])* $name:ident { $($(#[$meta:meta])* $field:ident: $type:ty,)+ })+) => {
         $(
@@ -17,7 +17,7 @@ macro_rules! outputs {
     };
 }
 
-/// Gives the enums of the schema what all of them have. The last variant is what a value becomes that this version does not know.
+/// Adds the common derives and attributes to the enums. An unknown value becomes the last variant.
 macro_rules! enums {
     ($($(#[$about:meta])* $name:ident { $($(#[$meta:meta])* $variant:ident,)+ })+) => {
         $(
@@ -31,87 +31,87 @@ macro_rules! enums {
 }
 
 outputs! {
-    /// What came of a send.
+    /// The result of a send.
     SendPayload {
-        /// True when the idempotency key had been used and nothing new was sent.
+        /// `true` if the idempotency key was used before and nothing new was sent.
         replayed: bool,
-        /// What was sent; the first one's where it is `replayed`.
+        /// The notification; if `replayed`, the one that was sent first.
         notification: SentNotificationState,
     }
 
-    /// A notification, as sending it answers.
+    /// A notification, as returned by a send.
     SentNotificationState {
-        /// Opaque; names it when it is amended or retracted.
+        /// Opaque id; use it to amend or retract the notification.
         id: String,
-        /// Where it is in its life.
+        /// Its current state.
         status: NotificationStatus,
     }
 
-    /// What was sent, or is scheduled.
+    /// A sent or scheduled notification.
     SentNotification {
-        /// Opaque; names it when it is amended or retracted.
+        /// Opaque id; use it to amend or retract the notification.
         id: String,
-        /// What it is.
+        /// Its kind.
         kind: NotificationKind,
-        /// Where it is in its life.
+        /// Its current state.
         status: NotificationStatus,
-        /// Its category.
+        /// Its message type.
         #[serde(rename = "type")]
         message_type: MessageTypeName,
-        /// As it was sent; the type's title where it was sent without one.
+        /// As sent; the type's title if it was sent without one.
         title: String,
-        /// As it was sent.
+        /// As sent.
         body: Option<String>,
-        /// As it was sent.
+        /// As sent.
         link: Option<String>,
-        /// What the sender attached, untouched.
+        /// The sender's data, unchanged.
         data: Option<Value>,
-        /// What happened to the target.
+        /// The action on the target.
         action: Option<String>,
-        /// What a reminder is about.
+        /// The target of a reminder.
         target: Option<TopicTarget>,
-        /// Who sent it, or did what it is about.
+        /// The user who sent it or performed the action.
         sender: Option<UserId>,
-        /// When it was handed in.
+        /// When the server accepted it.
         created_at: DateTime<Utc>,
         /// When its text was last amended.
         updated_at: Option<DateTime<Utc>>,
-        /// When it is, or was, to be published; `None` where it was not scheduled.
+        /// When it is or was due; `None` if it was not scheduled.
         publish_at: Option<DateTime<Utc>>,
         /// When it was published; `None` while it is scheduled.
         published_at: Option<DateTime<Utc>>,
         /// From this instant on it is in no list and no count.
         expires_at: Option<DateTime<Utc>>,
-        /// When it was taken back.
+        /// When it was retracted.
         retracted_at: Option<DateTime<Utc>>,
-        /// How many users it addressed, has reached and was read by.
+        /// Its counts of users.
         stats: NotificationStats,
     }
 
-    /// How many users a notification addressed, has reached and was read by.
+    /// How many users a notification addressed, reached and was read by.
     NotificationStats {
-        /// Users addressed at the time of publication; `None` until counted, within a minute.
+        /// Users addressed at publication; `None` until counted, within a minute.
         audience_size: Option<i32>,
-        /// Users in whose inbox it has arrived, whatever they did with it since. May lag by a minute.
+        /// Users who received it, even if they deleted it since. May lag by a minute.
         delivered_count: i32,
-        /// Users who have read it, and not marked it unread since. May lag by a minute.
+        /// Users who have read it and not marked it unread since. May lag by a minute.
         read_count: i32,
     }
 
-    /// A message type, as what belongs to it names it.
+    /// A reference to a message type.
     MessageTypeName {
-        /// Your own name of it.
+        /// Your code of it.
         code: String,
         /// For people.
         title: String,
     }
 
-    /// Something that things happen to.
+    /// An object that actions happen to.
     TopicTarget {
-        /// What kind of thing it is, such as `order`.
+        /// The kind of object, such as `order`.
         #[serde(rename = "type")]
         target_type: String,
-        /// Your own id of it, among the targets of its type.
+        /// Your id of it, unique within its type.
         external_id: String,
     }
 
@@ -125,11 +125,11 @@ outputs! {
     User {
         /// Your own id of the user.
         id: String,
-        /// As far as you have told it.
+        /// `None` if you have not set it.
         name: Option<String>,
-        /// As far as you have told it: an absolute http(s) URL or a path.
+        /// An absolute http(s) URL or a path; `None` if you have not set it.
         avatar_url: Option<String>,
-        /// BCP 47, as far as you have told it.
+        /// A BCP 47 tag; `None` if you have not set it.
         locale: Option<String>,
     }
 
@@ -137,129 +137,129 @@ outputs! {
     UserGroup {
         /// Opaque.
         id: String,
-        /// Your own name of it.
+        /// Your code of it.
         code: String,
         /// For people.
         title: Option<String>,
-        /// How many users are in it now.
+        /// Current number of members.
         member_count: i32,
     }
 
-    /// A category: a tab of the inbox.
+    /// A category of notifications: a tab of the inbox.
     MessageType {
         /// Opaque.
         id: String,
-        /// Your own name of it.
+        /// Your code of it.
         code: String,
         /// For people.
         title: String,
-        /// Free label under which a UI groups types.
+        /// Label that user interfaces group types by.
         group: Option<String>,
-        /// Order in overviews, ascending; ties by code.
+        /// Order in overviews, ascending, then by code.
         position: i32,
         /// Users cannot switch it off, neither by type nor by action.
         mandatory: bool,
-        /// How its items come to be read.
+        /// How its items become read.
         read_policy: ReadPolicy,
-        /// How long its items are kept, in seconds; `None`: as long as the server keeps all.
+        /// Seconds for which its items are kept; `None`: for the server's retention window.
         ttl_seconds: Option<i32>,
-        /// Renders titles, bodies and links of its items when they are read.
+        /// Templates of the titles, bodies and links of its items, rendered at each read.
         template: Option<MessageTemplate>,
-        /// What is wrong with the template; `None` where nothing is.
+        /// What is wrong with the template; `None` if nothing is.
         template_error: Option<String>,
     }
 
     /// Templates of a type.
     MessageTemplate {
-        /// Renders the title.
+        /// Template of the title.
         title: String,
-        /// Renders the body; `None`: as the sender wrote it.
+        /// Template of the body. `None`: as the sender wrote it.
         body: Option<String>,
-        /// Renders the link; `None`: as the sender wrote it.
+        /// Template of the link. `None`: as the sender wrote it.
         link: Option<String>,
     }
 
-    /// What subscribing did.
+    /// The result of subscribing.
     SubscribeTopicPayload {
-        /// How many there were not before.
+        /// Number of new subscriptions.
         created_count: i32,
-        /// All that were asked for, a user's; none of a group.
+        /// All requested subscriptions of a user; empty for a group.
         subscriptions: Vec<TopicSubscription>,
     }
 
-    /// Somebody hears of an action on a target.
+    /// A subscription to an action on a target.
     TopicSubscription {
         /// Opaque.
         id: String,
-        /// What happens to it.
+        /// The action.
         action: String,
-        /// What it is about.
+        /// The target.
         target: TopicTarget,
-        /// Reminders sent before this are not heard.
+        /// Earlier reminders are not delivered.
         created_at: DateTime<Utc>,
     }
 
-    /// What a mark did.
+    /// The result of marking items.
     InboxItemsPayload {
-        /// How many items are otherwise than before.
+        /// Number of items that changed.
         changed_count: i32,
     }
 
     /// Unread counts and latest items of a user.
     InboxOverview {
-        /// Where the inbox stands: all that was published before is in it.
+        /// The position in the inbox: everything published before it is included.
         cursor: String,
-        /// Unread items of the types asked for, archived and expired ones left out.
+        /// Unread items of the requested types, without archived and expired ones.
         unread: CappedCount,
         /// Items that arrived since the whole inbox was last marked seen.
         unseen: CappedCount,
-        /// In catalogue order; a type without items is there, too.
+        /// In catalogue order, including types without items.
         types: Vec<MessageTypeOverview>,
     }
 
     /// Unread count and latest item of one type.
     MessageTypeOverview {
-        /// The category.
+        /// The message type.
         #[serde(rename = "type")]
         message_type: MessageTypeName,
-        /// Unread items of the type, archived and expired ones left out.
+        /// Unread items of the type, without archived and expired ones.
         unread: CappedCount,
         /// Newest item that is neither archived nor expired, read or not.
         latest: Option<InboxItem>,
     }
 
-    /// How many.
+    /// A count, possibly capped.
     CappedCount {
-        /// Exact, or the cap when there are more.
+        /// The exact count, or the cap if there are more.
         count: i32,
-        /// False when the count was cut at the cap.
+        /// `false` if the count was capped.
         exact: bool,
     }
 
-    /// A notification in somebody's inbox.
+    /// A notification in a user's inbox.
     InboxItem {
         /// Opaque.
         id: String,
-        /// Shared by every recipient of the same notification.
+        /// The same for all recipients of the notification.
         notification_id: String,
-        /// What it is.
+        /// Its kind.
         kind: NotificationKind,
-        /// Its category.
+        /// Its message type.
         #[serde(rename = "type")]
         message_type: MessageTypeName,
-        /// Rendered by the type's template where it has one; else as the sender wrote it.
+        /// Rendered by the type's template, else as the sender wrote it.
         title: String,
-        /// Rendered in the same way.
+        /// Rendered by the type's template, else as the sender wrote it.
         body: Option<String>,
-        /// Where a click leads: an absolute http(s) URL or a path.
+        /// An absolute http(s) URL or a path, opened by a click.
         link: Option<String>,
-        /// What the sender attached, untouched.
+        /// The sender's data, unchanged.
         data: Option<Value>,
-        /// What happened to the target.
+        /// The action on the target.
         action: Option<String>,
-        /// What a reminder is about.
+        /// The target of a reminder.
         target: Option<TopicTarget>,
-        /// Who sent it, or did what it is about.
+        /// The user who sent it or performed the action.
         sender: Option<UserId>,
         /// When the notification was published.
         created_at: DateTime<Utc>,
@@ -269,142 +269,142 @@ outputs! {
         expires_at: Option<DateTime<Utc>>,
         /// Whether the user has read it.
         is_read: bool,
-        /// When they did.
+        /// When the user read it.
         read_at: Option<DateTime<Utc>>,
-        /// Whether it is out of the inbox proper.
+        /// Whether it is archived.
         is_archived: bool,
         /// When it was archived.
         archived_at: Option<DateTime<Utc>>,
     }
 
-    /// A server of yours that is told of events.
+    /// A server of yours that receives events.
     WebhookEndpoint {
         /// Opaque.
         id: String,
-        /// To which each event is posted.
+        /// Each event is posted to this URL.
         url: String,
-        /// What it wants to hear of.
+        /// The events it receives.
         events: Vec<WebhookEvent>,
-        /// Whether it is sent the texts of notifications, too.
+        /// Whether it receives the texts of notifications, too.
         full: bool,
-        /// Whom it tells that it was disabled.
+        /// Where its disabling is announced.
         alarm: Option<OutboundAlarm>,
-        /// Whether anything is sent to it.
+        /// Whether events are sent to it.
         state: OutboundState,
-        /// Since when nothing but failures has been.
+        /// Start of the current failure streak; `None` if the last attempt succeeded.
         failing_since: Option<DateTime<Utc>>,
-        /// Until when nothing is tried, since it has failed five times in a row or more.
+        /// No attempts until then, after five or more failures in a row.
         resting_until: Option<DateTime<Utc>>,
         /// When the last attempt ended.
         last_attempt_at: Option<DateTime<Utc>>,
-        /// HTTP status of the last attempt; `None` where there was no answer.
+        /// HTTP status of the last attempt; `None` if there was no response.
         last_status: Option<i32>,
-        /// Why the last attempt failed that did.
+        /// Error of the last failed attempt.
         last_error: Option<String>,
-        /// How many deliveries wait to be sent, or to be tried again.
+        /// Number of deliveries that wait for an attempt.
         pending_count: i32,
-        /// How many deliveries were given up, of those of the retention window.
+        /// Number of failed deliveries within the retention window.
         dead_count: i32,
-        /// Until when the secret before signs, too.
+        /// Until when the previous secret also signs.
         previous_secret_until: Option<DateTime<Utc>>,
-        /// When it was made.
+        /// When it was created.
         created_at: DateTime<Utc>,
     }
 
-    /// An endpoint with its secret, which no other answer has.
+    /// An endpoint with its secret, which no other response contains.
     WebhookEndpointSecret {
-        /// As it is now.
+        /// Its current settings and state.
         endpoint: WebhookEndpoint,
-        /// Signs what is sent to it; `whsec_` and base64, as the libraries of Standard Webhooks take it.
+        /// Signs the requests to it: `whsec_` and base64, as the libraries of Standard Webhooks expect it.
         secret: String,
     }
 
-    /// Who is told by an announcement to a group.
+    /// An announcement to a group about a disabled destination.
     OutboundAlarm {
-        /// Code of its message type.
+        /// Code of the message type.
         #[serde(rename = "type")]
         message_type: String,
         /// Code of the group.
         group: String,
     }
 
-    /// The server that takes mail to your users.
+    /// The SMTP server that accepts your emails.
     MailRelay {
         /// Opaque.
         id: String,
-        /// Without user name and password, which nobody is shown again.
+        /// Without user name and password, which are never shown again.
         url: String,
-        /// The address that mail comes from, with its name where it has one.
+        /// The sender's address, with a name if it has one.
         from: String,
-        /// Where answers go; `None` where they go to `from`.
+        /// The address for replies; `None` if it is `from`.
         reply_to: Option<String>,
-        /// What links of notifications that are paths belong to.
+        /// Base of links in emails that are paths.
         link_base: Option<String>,
-        /// Whom it tells that it was disabled.
+        /// Where its disabling is announced.
         alarm: Option<OutboundAlarm>,
-        /// Whether anything is sent by it.
+        /// Whether it sends.
         state: OutboundState,
-        /// Since when nothing but failures has been.
+        /// Start of the current failure streak; `None` if the last attempt succeeded.
         failing_since: Option<DateTime<Utc>>,
-        /// Until when nothing is tried, since it has failed five times in a row or more.
+        /// No attempts until then, after five or more failures in a row.
         resting_until: Option<DateTime<Utc>>,
-        /// Why the last attempt failed that did.
+        /// Error of the last failed attempt.
         last_error: Option<String>,
-        /// How many letters wait to be sent, or to be tried again.
+        /// Number of emails that wait for an attempt.
         pending_count: i32,
-        /// How many letters were given up, of those of the retention window.
+        /// Number of failed emails within the retention window.
         dead_count: i32,
     }
 
-    /// An event on its way to an endpoint or a user, or what came of it.
+    /// A delivery of an event to an endpoint or a user.
     OutboundDelivery {
-        /// Opaque: the `webhook-id` that the receiver of a webhook sees.
+        /// Opaque id; receivers of webhooks see it as `webhook-id`.
         id: String,
-        /// By what it goes.
+        /// The channel.
         channel: OutboundChannel,
-        /// The endpoint; `None` where it goes to a user.
+        /// The endpoint; `None` if it goes to a user.
         endpoint_id: Option<String>,
-        /// To whom it goes; `None` where it goes to an endpoint.
+        /// The user; `None` if it goes to an endpoint.
         user: Option<UserId>,
-        /// What has happened.
+        /// The event.
         event: WebhookEvent,
-        /// The notification that it is about, where it is about one.
+        /// The notification that the event is about, if any.
         notification_id: Option<String>,
-        /// When that happened, or will.
+        /// When the event happened or will happen.
         happened_at: DateTime<Utc>,
-        /// Where it is.
+        /// Its current state.
         state: OutboundDeliveryState,
-        /// How often it was tried.
+        /// Number of attempts.
         attempt_count: i32,
-        /// When it is tried next; `None` where it is not any more.
+        /// Time of the next attempt; `None` if there will be none.
         due_at: Option<DateTime<Utc>>,
-        /// Status of the last attempt; `None` where there was no answer.
+        /// Status of the last attempt; `None` if there was no response.
         last_status: Option<i32>,
-        /// Why the last attempt failed.
+        /// Error of the last attempt.
         last_error: Option<String>,
-        /// When it was made of the event.
+        /// When the delivery was created.
         created_at: DateTime<Utc>,
-        /// When the receiver had taken it.
+        /// When the receiver accepted it.
         delivered_at: Option<DateTime<Utc>>,
     }
 
-    /// What was sent again.
+    /// The result of a replay.
     ReplayOutboundDeliveriesPayload {
-        /// How many deliveries.
+        /// Number of deliveries.
         replayed_count: i32,
     }
 
-    /// What was deleted.
+    /// The result of a deletion.
     DeletePayload {
-        /// `None` where there was nothing.
+        /// `None` if there was nothing to delete.
         deleted_id: Option<String>,
     }
 
-    /// Whether and where a list goes on.
+    /// Position of a page in its list.
     PageInfo {
-        /// Whether there is more after it.
+        /// Whether there is another page.
         has_next_page: bool,
-        /// `after` of the next page.
+        /// The `after` of the next page.
         end_cursor: Option<String>,
     }
 }
@@ -414,14 +414,14 @@ outputs! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Page<Node> {
-    /// What is on it.
+    /// The entries.
     pub nodes: Vec<Node>,
-    /// Whether and where the list goes on.
+    /// Position of the page in the list.
     pub page_info: PageInfo,
 }
 
 enums! {
-    /// What a notification is.
+    /// The kind of a notification.
     NotificationKind {
         /// To everyone, to groups or to named users.
         Announcement,
@@ -429,127 +429,127 @@ enums! {
         Message,
         /// To the subscribers of a target's action.
         Reminder,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// Where a notification is in its life.
+    /// The state of a notification.
     NotificationStatus {
         /// Past its `expires_at`: in no list and no count.
         Expired,
-        /// In the inboxes of those it reaches.
+        /// In the inboxes of its recipients.
         Published,
-        /// Taken back: in no list and no count.
+        /// Withdrawn: in no list and no count.
         Retracted,
-        /// It waits for its `publish_at`.
+        /// Waiting for its `publish_at`.
         Scheduled,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// How items of a type come to be read.
+    /// How items of a type become read.
     ReadPolicy {
-        /// Marking the type seen marks its items read.
+        /// Marking the type as seen marks its items as read.
         Auto,
-        /// They are marked one by one or in bulk.
+        /// Items are marked as read one by one or in bulk.
         Manual,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// What endpoints hear of.
+    /// An event that endpoints receive.
     WebhookEvent {
-        /// The hour of a user's digest has come: of letters alone.
+        /// A user's digest is due; only for deliveries by email.
         Digest,
-        /// Another endpoint was given up.
+        /// Another endpoint was disabled.
         EndpointDisabled,
         /// Users have read items.
         ItemRead,
-        /// A notification's text or expiry is another.
+        /// A notification's text or expiry has changed.
         NotificationAmended,
-        /// It has expired.
+        /// A notification has expired.
         NotificationExpired,
-        /// It was sent, or was due.
+        /// A notification was published.
         NotificationPublished,
-        /// It was taken back.
+        /// A notification was retracted.
         NotificationRetracted,
-        /// Somebody tries the endpoint.
+        /// A test of the endpoint.
         TestPing,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// How something leaves for the outside.
+    /// A channel of deliveries.
     OutboundChannel {
-        /// As a letter to a user.
+        /// Email to a user.
         Email,
-        /// To a server of yours.
+        /// Webhook to a server of yours.
         Webhook,
-        /// To a browser of a user.
+        /// Web Push to a user's browser.
         WebPush,
-        /// As a message to a user who follows your official account of WeChat.
+        /// WeChat message to a follower of your official account.
         #[serde(rename = "WECHAT")]
         WeChat,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// Where a delivery is.
+    /// The state of a delivery.
     OutboundDeliveryState {
-        /// It was tried for the last time.
+        /// The last attempt failed.
         Dead,
-        /// The receiver or the relay has taken it.
+        /// The receiver or the relay has accepted it.
         Delivered,
-        /// It waits to be sent, or to be tried again.
+        /// Waiting for an attempt.
         Pending,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// Whether anything is sent to an endpoint, or by a relay.
+    /// Whether an endpoint or a relay is in use.
     OutboundState {
-        /// It is.
+        /// Deliveries are sent.
         Active,
-        /// It was given up; resuming it tries it again.
+        /// Disabled after too many failures, until it is resumed.
         Disabled,
-        /// Somebody has paused it.
+        /// Paused by a caller.
         Paused,
-        /// One that this version does not know.
+        /// A value that this version does not know.
         #[serde(other)]
         Unknown,
     }
 
-    /// Why an operation failed. A code that this version does not know is `Internal`.
+    /// Why an operation failed. An unknown code becomes `Internal`.
     ErrorCode {
-        /// The input is to blame, and `field` says which; nothing was changed.
+        /// The input is invalid, and `field` names the argument; nothing was changed.
         BadUserInput,
-        /// It contradicts what is already there; nothing was changed.
+        /// The input conflicts with existing data; nothing was changed.
         Conflict,
         /// The caller's role may not do this.
         Forbidden,
-        /// The document is not GraphQL; nothing was executed.
+        /// The document is not valid GraphQL; nothing was executed.
         GraphqlParseFailed,
-        /// The document does not fit the schema, or asks for too much at once; nothing was executed.
+        /// The document does not fit the schema or exceeds a limit; nothing was executed.
         GraphqlValidationFailed,
-        /// Does not exist, or belongs to somebody else.
+        /// It does not exist, or is not accessible to the caller.
         NotFound,
-        /// No document is known by this hash.
+        /// No document with this hash is known.
         PersistedQueryNotFound,
-        /// This server takes no documents by hash.
+        /// This server does not accept documents by hash.
         PersistedQueryNotSupported,
-        /// More than the caller's share: `retry_after` says when to come back.
+        /// The caller's rate limit is reached; `retry_after` says how long to wait.
         RateLimited,
-        /// A token is missing or wrong, or has expired.
+        /// The token is missing, invalid or expired.
         Unauthenticated,
-        /// No answer came, or the server has no time: the same call may succeed in a moment.
+        /// There was no response, or the server is busy. The same call may succeed soon.
         Unavailable,
-        /// What no caller can help, or an answer that is none of Tidings.
+        /// An error that the caller cannot fix, or a response that is not from Tidings.
         #[serde(other)]
         Internal,
     }

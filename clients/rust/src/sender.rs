@@ -1,4 +1,4 @@
-//! Many senders of a program, few requests.
+//! Batches the messages of many tasks into few requests.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::input::SendNotificationInput;
 use crate::output::{ErrorCode, SendPayload};
 
-/// Gathers what a program sends, from wherever, into requests of up to 1,000. Copies share one queue.
+/// Collects notifications from all tasks of a program into requests of up to 1,000. Clones share one queue.
 ///
-/// One request is under way at a time, so that all is sent in the order in which it was handed in.
+/// Only one request is in flight at a time, so the order is kept.
 #[derive(Debug, Clone)]
 pub struct Sender(mpsc::Sender<Queued>);
 
-/// Something to send, and who waits for what comes of it.
+/// An input, and the channel for its result.
 #[derive(Debug)]
 struct Queued {
     input: SendNotificationInput,
@@ -25,18 +25,19 @@ struct Queued {
 }
 
 impl Sender {
-    /// A sender whose requests wait for so long after the first notification of each; some milliseconds are many of a busy
-    /// program. To be called in a runtime of Tokio, where it ends with the last copy of it.
+    /// Creates a sender. Each request waits for `linger` after its first notification; in a busy program a few
+    /// milliseconds suffice. Must be called in a Tokio runtime; its task ends when the last clone is dropped.
     pub fn new(client: Client, linger: Duration) -> Self {
         let (sender, queue) = mpsc::channel(CHUNK_LENGTH);
         tokio::spawn(run(client, linger, queue));
         Self(sender)
     }
 
-    /// Sends one, and says what came of it. It waits while 1,000 wait already.
+    /// Sends one notification and returns the result. Waits while 1,000 are queued.
     ///
-    /// Where it is refused, those that were sent with it are not. What may have to be sent again after an error (`Unavailable`)
-    /// needs an idempotency key of its own. What was handed in is sent even if nobody waits for it any more.
+    /// If it is rejected, the others of its request are sent nevertheless. To send it again after an error
+    /// (`Unavailable`), set an idempotency key yourself. A queued notification is sent even if the caller drops the
+    /// future.
     pub async fn send(&self, input: impl Into<SendNotificationInput>) -> Result<SendPayload, Error> {
         let ended = || Error::new(ErrorCode::Unavailable, "the sender has ended");
         let mut input = input.into();
@@ -70,7 +71,8 @@ async fn run(client: Client, linger: Duration, mut queue: mpsc::Receiver<Queued>
     }
 }
 
-/// Sends a batch. One that is refused is all of it, so it is sent without the one that is to blame, or in halves.
+/// Sends a batch. If the server rejects it as a whole, sends it without the invalid input, or in halves if that is
+/// unknown.
 async fn deliver(client: &Client, batch: Vec<Queued>) {
     let mut parts = vec![batch];
     while let Some(mut part) = parts.pop() {
@@ -93,7 +95,7 @@ async fn deliver(client: &Client, batch: Vec<Queued>) {
 }
 
 impl Queued {
-    /// Whoever has given up waiting is not told.
+    /// Ignores a receiver that was dropped.
     fn tell(self, outcome: Result<SendPayload, Error>) {
         drop(self.answer.send(outcome));
     }

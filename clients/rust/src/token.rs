@@ -1,4 +1,4 @@
-//! Who the client is to the server.
+//! Authentication of the client.
 
 use std::fmt::{Debug, Display, Formatter, Result as Formatted};
 use std::pin::Pin;
@@ -13,23 +13,23 @@ use sha2::Sha256;
 use crate::error::Error;
 use crate::output::ErrorCode;
 
-/// How long a token is valid that is signed for one request.
+/// Validity of a token signed for one request.
 const VALID: Duration = Duration::from_mins(5);
 
 type Given = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-/// Where the token of each request comes from.
+/// The source of the token for each request.
 #[derive(Clone)]
 pub struct Token(Arc<dyn Fn() -> Given + Send + Sync>);
 
 impl Token {
-    /// Always the same.
+    /// Always this token.
     pub fn fixed(token: impl Into<String>) -> Self {
         let token = token.into();
         Self(Arc::new(move || Box::pin(std::future::ready(Ok(token.clone())))))
     }
 
-    /// What a function gives, which is asked before each request. Its error is `Unauthenticated`, and not tried again.
+    /// Calls a function before each request. Its error becomes `Unauthenticated` and is not retried.
     pub fn from_fn<Ask, Answer, Why>(ask: Ask) -> Self
     where
         Ask: Fn() -> Answer + Send + Sync + 'static,
@@ -42,8 +42,8 @@ impl Token {
         }))
     }
 
-    /// Signed for each request by the server's `TIDINGS_SECRET`, which so stays on your servers; of a service called `name`
-    /// (1 to 128 characters) of a tenant.
+    /// Signs a token for each request with the server's `TIDINGS_SECRET`, which must stay on your servers, for a
+    /// service `name` (1 to 128 characters) of a tenant.
     pub fn signed(secret: impl Into<String>, tenant: impl Into<String>, name: impl Into<String>) -> Self {
         let (secret, tenant, name) = (secret.into(), tenant.into(), name.into());
         Self(Arc::new(move || Box::pin(std::future::ready(Ok(sign(&secret, &tenant, &name, "service", VALID))))))
@@ -60,8 +60,8 @@ impl Debug for Token {
     }
 }
 
-/// A token (RFC 7519, HS256) of the user or service `sub` of a tenant: `role` is `user`, `service` or `admin`. Your backend
-/// gives its users theirs, with which their browsers ask for themselves.
+/// Signs a token (RFC 7519, HS256) for a user or service `sub` of a tenant; `role` is `user`, `service` or `admin`.
+/// Backends use it to give tokens to their users' browsers.
 pub fn sign(secret: &str, tenant: &str, sub: &str, role: &str, valid: Duration) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is past 1970");
     let until = (now + valid).as_secs();

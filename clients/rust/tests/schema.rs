@@ -1,4 +1,4 @@
-//! That all fits: samples made of `schema.graphql` become our types and again the same samples.
+//! Checks the client's types: samples generated from `schema.graphql` must round-trip through them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,21 +17,21 @@ use serde_json::{Map, Value, json};
 use tidings_client::operations::{self, Operation};
 use tidings_client::*;
 
-/// At least as many as any enum has values.
+/// At least the number of values of any enum.
 const PICKS: usize = 16;
 
-/// Which of all that fits a type a sample is.
+/// Which of the values that fit a type a sample uses.
 #[derive(Clone, Copy)]
 struct Sample {
-    /// Whether what may be null, or left out, is.
+    /// Whether nullable fields are null and optional ones are missing.
     bare: bool,
-    /// Which value of enums, and which field of inputs that take one.
+    /// Selects a value of enums, and a field of `@oneOf` inputs.
     pick: usize,
 }
 
 struct Schema {
     types: BTreeMap<String, TypeKind>,
-    /// Inputs of which exactly one field is given.
+    /// Inputs with exactly one field (`@oneOf`).
     one_of: BTreeSet<String>,
 }
 
@@ -131,7 +131,7 @@ impl Schema {
             .collect()
     }
 
-    /// Any input becomes ours and the same again; without what must be there it does not.
+    /// Inputs round-trip through our type, and fail without a required field.
     fn takes<Ours: Serialize + DeserializeOwned>(&self, name: &str) {
         for sample in samples() {
             let input = self.input(name, sample);
@@ -144,7 +144,7 @@ impl Schema {
         }
     }
 
-    /// Any answer becomes ours and the same again.
+    /// Responses round-trip through our type.
     fn answers<Ours: Serialize + DeserializeOwned>(&self, operation: &Operation<Ours>) {
         let document = parse_query(operation.document).expect("it is a document");
         let DocumentOperations::Multiple(all) = &document.operations else { panic!("it has a name") };

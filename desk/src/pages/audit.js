@@ -1,4 +1,4 @@
-// Who did what to what, newest first: what services and operators did that concerns others.
+// The audit log, newest first: actions of services and operators that concern others.
 
 import { html, nothing } from 'lit';
 
@@ -11,16 +11,16 @@ import { to } from '../route.js';
 
 const KINDS = ['NOTIFICATION', 'USER', 'GROUP', 'MESSAGE_TYPE', 'REASON', 'RULE', 'ENDPOINT', 'VIEW', 'VIEW_CODE', 'TARGET_TYPE'];
 
-/** What is asked most for; any other is in the address. */
+/** The actions most often searched for. Any other can be given in the address. */
 const ACTIONS = ['sendAnnouncement', 'sendMessage', 'sendReminder', 'updateSentNotification', 'retractSentNotification', 'exportUser', 'eraseUser', 'saveMessageType',
   'deleteMessageType', 'addUserGroupMembers', 'removeUserGroupMembers', 'updatePreferences', 'replayOutboundDeliveries'];
 
 const DAY_MS = 86_400_000;
 
-/** The most that a file has: somebody who needs more asks the API. */
+/** The most lines in a downloaded file. For more, use the API. */
 const LINES = 10_000;
 
-/** Where something that was done to can be looked at. */
+/** Pages that show the subject of an action. */
 const PLACES = {
   NOTIFICATION: (id) => to('sent', [id]),
   USER: (id) => to('users', [id]),
@@ -101,7 +101,7 @@ class Audit extends Page {
     </form>`;
   }
 
-  /** What fits, a line each, as `tidings audit` prints it. */
+  /** Downloads the entries up to the limit, one per line, in the format of `tidings audit`. */
   download() {
     return this.act(async () => {
       const lines = [];

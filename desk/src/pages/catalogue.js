@@ -1,4 +1,4 @@
-// What can be sent and to whom: types with their templates, reasons, target types, groups, defaults, and codes of views.
+// The catalogue: message types with templates, reasons, target types, groups, defaults, and codes of views.
 
 import { html, nothing } from 'lit';
 

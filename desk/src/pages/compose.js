@@ -1,4 +1,4 @@
-// Writes a notification, shows what its readers will see and how many they are, and sends it once.
+// Writes a notification, previews it, shows the size of its audience, and sends it once.
 
 import { html, nothing } from 'lit';
 
@@ -14,13 +14,13 @@ import { item, people, problem, state } from '../parts/show.js';
 import { to } from '../route.js';
 import { OWN_ZONE, ZONES, inZone, span } from '../time.js';
 
-/** How long a draft must rest before its preview is asked for, in milliseconds. */
+/** How long a draft must stay unchanged before its preview is requested, in milliseconds. */
 const REST_MS = 250;
 
-/** Of so many people it is looked whether they are known. */
+/** The most users of a draft that are checked for existence. */
 const LOOKED_AT = 100;
 
-/** What stands at a field, so that it is not said above the form again. */
+/** Failures of these fields appear at the field, not above the form. */
 const PATHS = ['input.type', 'input.content.title', 'input.content.body', 'input.content.link', 'input.content.params', 'input.audience', 'input.receiver', 'input.sender', 'input.publishAt', 'input.expiresAt'];
 
 class Compose extends Page {
@@ -47,7 +47,7 @@ class Compose extends Page {
     return this.types.find(({ code }) => code === this.draft.type);
   }
 
-  /** Changes the draft. What was refused may be right now. */
+  /** Changes the draft and drops the last failure, which may no longer apply. */
   change(changes) {
     this.draft = { ...this.draft, ...changes };
     keepDraft(this.caller, this.draft);
@@ -55,7 +55,7 @@ class Compose extends Page {
     this.changed();
   }
 
-  /** Looks anew at what it shows and whom it reaches, as soon as it has rested. */
+  /** Updates preview and audience size once the draft has not changed for REST_MS. */
   changed() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -88,7 +88,7 @@ class Compose extends Page {
     }
   }
 
-  /** Those of the people chosen whom nobody knows yet: they may be mistyped. */
+  /** The chosen ids that have no user yet: they may be typing errors. */
   async unknown({ audience, users }) {
     if (audience !== 'users' || users.length === 0) return [];
     const ids = users.slice(0, LOOKED_AT);
@@ -105,7 +105,7 @@ class Compose extends Page {
       ${types.length > 0 ? html`<div class="compose">${this.form()}${this.aside()}</div>` : nothing}`;
   }
 
-  /** What came of sending; it stands above the next draft. */
+  /** The result of sending, shown above the next draft. */
   outcome() {
     const { id, isReplayed, isLater, size } = this.sent;
     return html`<section class="card done" aria-label="What was sent">
@@ -134,12 +134,12 @@ class Compose extends Page {
     </form>`;
   }
 
-  /** Whether the preview shows flaws: every reader would have a broken item. */
+  /** Whether the preview shows flaws. If so, every reader would get a broken item. */
   get isFlawed() {
     return this.shown?.flaws.length > 0;
   }
 
-  /** Why it cannot be sent, and in which texts. */
+  /** Says which texts have flaws and prevent sending. */
   flawed() {
     const fields = new Intl.ListFormat('en').format(this.shown.flaws.map(({ field }) => field));
     const template = this.isAdmin ? html`<a href=${to('catalogue', ['types', this.draft.type])}>the template</a>` : 'the template';
@@ -223,7 +223,7 @@ class Compose extends Page {
       </div>` : nothing}`;
   }
 
-  /** What is seldom needed; it is open where something of it is given, or wrong. */
+  /** Rarely needed fields; open if one of them is filled in or wrong. */
   rest(wrong) {
     const { draft, failure } = this;
     const isOpen = Boolean(draft.sender || draft.expires || draft.extra);
@@ -248,7 +248,7 @@ class Compose extends Page {
     </aside>`;
   }
 
-  /** How many there are, as far as that is known. */
+  /** The audience and its size, as far as known. */
   reaches() {
     const { draft, size } = this;
     const number = size === null ? 'an unknown number' : `${people(size.count)}${size.exact ? '' : ' or more'}`;
@@ -264,7 +264,7 @@ class Compose extends Page {
 
   onSubmit = async (event) => {
     event.preventDefault();
-    // A second click comes while the first is still counting.
+    // Ignores a second click while the first one still counts the audience.
     if (this.isAsking || this.isBusy) return;
     this.isAsking = true;
     try {
@@ -281,7 +281,7 @@ class Compose extends Page {
       this.querySelector('[aria-invalid=true]')?.focus();
       return;
     }
-    // The question is about what stands there now.
+    // Refresh both, so that the question shows the current draft.
     clearTimeout(this.timer);
     await Promise.all([this.preview(), this.measure()]);
     if (this.isFlawed) return;
@@ -295,7 +295,7 @@ class Compose extends Page {
     });
     if (!isSure || draft !== this.draft) return;
     await this.act(() => this.send(draft, size));
-    // The server may have refused it for flaws of a template that was changed meanwhile.
+    // The server may have refused it because the template changed in the meantime and now has flaws.
     if (this.failure) await this.preview();
   }
 

@@ -1,4 +1,4 @@
-// What goes out by webhooks, mail and other channels: how each lane stands, and every attempt of the retention window.
+// Outbound deliveries: the state of each destination, and all attempts in the retention window.
 
 import { html, nothing } from 'lit';
 
@@ -29,7 +29,7 @@ class Deliveries extends Page {
     if (changed.has('query')) this.fill();
   }
 
-  /** How the lanes stand, which only operators may see. */
+  /** The state of the destinations, which only operators may see. */
   async look() {
     if (!this.isAdmin) return;
     try {

@@ -1,4 +1,4 @@
-// One notification: what it says, whom it reached, and what can still be changed of it.
+// One notification: its content, its audience, and actions that can still change it.
 
 import { html, nothing } from 'lit';
 
@@ -15,7 +15,7 @@ import { OWN_ZONE, ZONES, inZone, instant, long, wall } from '../time.js';
 import '../why.js';
 import { audience } from './sent.js';
 
-/** How often what is shown is looked at again while somebody looks, in milliseconds. */
+/** The refresh interval while the page is visible, in milliseconds. */
 const AGAIN_MS = 15_000;
 
 const PATHS = ['input.title', 'input.body', 'input.link', 'input.params', 'input.publishAt', 'input.expiresAt'];
@@ -44,7 +44,7 @@ class Notification extends Page {
 
   render() {
     const { of, isLoading, loadFailure, isGone } = this;
-    // The heading stays the same element, for it may have the focus.
+    // Keep the heading the same element, because it may have the focus.
     return html`
       <div class="head"><div><p class="crumb"><a href=${to('sent')}>Sent</a></p><h1 tabindex="-1"><bdi>${of?.shown.title ?? 'Notification'}</bdi></h1></div>
         <div class="actions">${of ? this.acts(of) : nothing}</div></div>
@@ -146,7 +146,7 @@ class Notification extends Page {
     </form>`;
   }
 
-  /** What has changed; what was emptied is cleared. */
+  /** The input with changed fields only; emptied fields go into `clear`. */
   patch(of) {
     const { text: said } = this;
     const own = ['title', 'body', 'link'].filter((name) => !of.type.template?.[name] && said[name].trim() !== (of[name] ?? ''));
@@ -192,7 +192,7 @@ class Notification extends Page {
     </form>`;
   }
 
-  /** Changes it, shows it as it is then, and puts the focus where people go on. */
+  /** Runs a mutation, reloads the notification, and moves the focus to the heading. */
   async change(document, variables, says) {
     const data = await this.act(() => ask(document, variables));
     if (!data) return;

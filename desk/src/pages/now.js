@@ -1,4 +1,4 @@
-// How the service does for the tenant, live.
+// The live status of the service for this tenant.
 
 import { html, nothing, svg } from 'lit';
 
@@ -8,17 +8,17 @@ import { Page } from '../parts/part.js';
 import { count, state, when } from '../parts/show.js';
 import { span } from '../time.js';
 
-/** How often it is asked, in milliseconds, and how many answers are kept. */
+/** The polling interval in milliseconds, and the number of answers kept. */
 const AGAIN_MS = 5_000;
 const KEPT = 60;
 
-/** From how many seconds on what is due is late. */
+/** Delays from this many seconds on are shown as late. */
 const LATE_S = 10;
 
-/** From how many seconds on a node that is not heard may be gone. */
+/** A node without a heartbeat for this many seconds may be gone. */
 const SILENT_S = 5;
 
-/** What the tenant does on all nodes that have told it. */
+/** The sum of the tenant's activity over all nodes that reported it. */
 const summed = (nodes) => Object.fromEntries(
   ['sessionCount', 'syncsLastMinute', 'errorsLastMinute'].map((name) => [name, nodes.reduce((sum, of) => sum + (of[name] ?? 0), 0)]),
 );
@@ -95,7 +95,7 @@ class Now extends Page {
     return html`<li class="card tile"><h2>${name}</h2><p class="size">${value}</p>${says ? html`<p class="muted">${says}</p>` : nothing}${kept ? this.curve(kept) : nothing}</li>`;
   }
 
-  /** How it went while the page is open. */
+  /** The history of a number while the page is open. */
   curve(name) {
     const numbers = this.seen.map((of) => of[name]);
     if (numbers.length < 2) return nothing;

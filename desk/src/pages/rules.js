@@ -1,4 +1,4 @@
-// Rules: what looks for rows that ought not to be there, and how its runs went.
+// Rules: scheduled queries for rows that need attention, and their latest runs.
 
 import { html, nothing } from 'lit';
 

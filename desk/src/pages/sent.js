@@ -1,4 +1,4 @@
-// What was sent and what is scheduled, newest first.
+// Sent and scheduled notifications, newest first.
 
 import { html, nothing } from 'lit';
 
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const KINDS = ['ANNOUNCEMENT', 'MESSAGE', 'REMINDER'];
 const STATUSES = ['SCHEDULED', 'PUBLISHED', 'EXPIRED', 'RETRACTED'];
 
-/** Whom something is for, in a few words. */
+/** A short description of the audience. */
 export function audience({ audience: { everyone, groups, userCount }, kind, target, action }) {
   if (everyone) return 'Everyone';
   if (groups.length > 0) return groups.map(({ title, code }) => title || code).join(', ');

@@ -1,4 +1,4 @@
-// Somebody: their inbox as they have it, what they hear of, and why they have or have not got something.
+// One user: their inbox as they see it, their preferences, and why they did or did not get a notification.
 
 import { html, nothing } from 'lit';
 
@@ -46,7 +46,7 @@ class User extends Page {
     this.fill();
   }
 
-  /** The tab that was chosen stays in sight where there are more than a phone shows. */
+  /** Scrolls the chosen tab into view if a phone cannot show all of them. */
   updated() {
     if (this.shownTab === this.tab || !this.of.user) return;
     this.shownTab = this.tab;
@@ -92,7 +92,7 @@ class User extends Page {
 
   render() {
     const { of, who, isUnknown, isLoading, loadFailure } = this;
-    // The heading stays the same element, for it may have the focus.
+    // Keep the heading the same element, because it may have the focus.
     return html`
       <div class="head"><div><p class="crumb"><a href=${to('users')}>Users</a></p><h1 tabindex="-1"><bdi>${of.user?.name || who}</bdi></h1></div></div>
       ${of.user && !isUnknown ? this.whole() : state({

@@ -1,4 +1,4 @@
-// Finds somebody.
+// Finds a user.
 
 import { html, nothing } from 'lit';
 
@@ -7,7 +7,7 @@ import '../parts/picker.js';
 import { keep, kept } from '../storage.js';
 import { go, to } from '../route.js';
 
-/** Those who were looked at last, in this tab. */
+/** How many recently viewed users this tab remembers. */
 const RECENT = 8;
 
 export function recent(caller) {

@@ -1,10 +1,10 @@
-// Questions before what cannot be taken back.
+// Confirmation dialogs for irreversible actions.
 
 import { html, nothing, render } from 'lit';
 
 /**
- * Asks; true where it is to be done. `typed` has to be written out for that. Escape and the other button are no. The focus comes back to where it
- * was, as a modal dialog of the browser does it.
+ * Asks for confirmation; resolves to true if the user confirms. If `typed` is given, the user must type it first.
+ * Escape and the other button mean no. As for every modal dialog, the browser returns the focus to where it was.
  */
 export function confirm({ title, text, action, isDanger, typed, keep = 'Cancel' }) {
   return new Promise((answer) => {

@@ -1,4 +1,4 @@
-// Fields of forms: a label, a control, what helps, and what the server says is wrong with it.
+// Form fields: label, control, hint, and the server's error for the field.
 
 import { html, nothing } from 'lit';
 import { live } from 'lit/directives/live.js';
@@ -6,7 +6,10 @@ import { live } from 'lit/directives/live.js';
 import { told } from '../api.js';
 import { isAt } from './show.js';
 
-/** What all fields take: a name that is unique on the page, a label, `path` in the operation's input, and the failure of the last try. */
+/**
+ * All fields take a name that is unique on the page, a label, the `path` in the operation's input, and the last
+ * failure.
+ */
 function field({ name, label, hint, failure, path, wrong, isWide }, control) {
   const says = wrong ?? (failure && path && isAt(failure, path) ? told(failure) : null);
   const described = [says && `${name}-wrong`, hint && `${name}-hint`].filter(Boolean).join(' ');
@@ -29,7 +32,7 @@ export const area = (of) => field(of, ({ described, invalid }) => html`
     autocomplete="off" spellcheck=${of.isCode ? 'false' : nothing} class=${of.isCode ? 'code' : ''} aria-describedby=${described} aria-invalid=${invalid}
     @input=${(event) => of.set(event.target.value)}></textarea>`);
 
-/** `options` are pairs of a value and what is shown of it. */
+/** `options` are pairs of a value and its text. */
 export const select = (of) => field(of, ({ described, invalid }) => html`
   <select id=${of.name} ?required=${of.isRequired} aria-describedby=${described} aria-invalid=${invalid} @change=${(event) => of.set(event.target.value)}>
     ${of.options.map(([value, shown]) => html`<option value=${value} .selected=${live(value === (of.value ?? ''))}>${shown}</option>`)}
@@ -43,7 +46,7 @@ export const check = ({ name, label, value, set, hint, isDisabled }) => html`
     ${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : nothing}
   </div>`;
 
-/** One of some, all of which are seen. */
+/** A choice between a few options that are all visible. */
 export const choice = ({ name, label, value, options, set }) => html`
   <fieldset class="choice">
     <legend>${label}</legend>

@@ -1,10 +1,11 @@
-// Ids of users out of what people paste: a list, lines, or a table as CSV.
+// Extracts user ids from pasted text: a list, lines, or a CSV table.
 
 const NAMES = ['id', 'user', 'user_id', 'userid', 'sub', 'external_id', 'externalid'];
 
 /**
- * The ids in a text, each once. One line is a list, by commas, semicolons, tabs or spaces. Where all of several lines have the same number
- * of cells, it is a table: its ids are in the column that its first line names so, else in the first.
+ * The ids in a text, without duplicates. A single line is a list, separated by commas, semicolons, tabs or spaces.
+ * Several lines with the same number of cells are a table: the ids are in the column with a known header, otherwise
+ * in the first.
  */
 export function idsIn(text) {
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/).map((line) => line.trim()).filter(Boolean);

@@ -1,32 +1,32 @@
-// What all parts of the page have in common.
+// The base classes of all parts of the page.
 
 import { LitElement } from 'lit';
 
 import { ask, told } from '../api.js';
 import { go, to } from '../route.js';
 
-/** How long a filter must rest before it is used, in milliseconds. */
+/** How long a filter must stay unchanged before it is applied, in milliseconds. */
 const REST_MS = 400;
 
-/** A part of the page without a shadow root, so that labels, descriptions and rules reach across parts. */
+/** A part without a shadow root, so that labels, descriptions and style rules work across parts. */
 export class Part extends LitElement {
   createRenderRoot() {
     return this;
   }
 
-  /** Changes what is shown. */
+  /** Sets properties and renders again. */
   set(changes) {
     Object.assign(this, changes);
     this.requestUpdate();
   }
 
-  /** Tells everybody what came of something, by sight and by ear. */
+  /** Announces the result of an action, visibly and to screen readers. */
   say(text, kind = 'good') {
     dispatchEvent(new CustomEvent('tidings-said', { detail: { text, kind } }));
   }
 }
 
-/** A place of the desk. `rest` is what follows it in the address, `query` what the address asks of it. */
+/** A page of the desk. `rest` is the path after its name, `query` the query of the address. */
 export class Page extends Part {
   static properties = { rest: { attribute: false }, query: { attribute: false }, caller: { attribute: false } };
 
@@ -34,7 +34,7 @@ export class Page extends Part {
     return this.caller.role === 'ADMIN';
   }
 
-  /** Asks for what is shown; a later call makes the answers of those before be passed over. Gives the data, or null. */
+  /** Loads data and returns it, or null on failure. Results of earlier calls are ignored. */
   async load(document, variables) {
     const turn = (this.loadCount = (this.loadCount ?? 0) + 1);
     this.set({ isLoading: true, loadFailure: null });
@@ -49,13 +49,13 @@ export class Page extends Part {
     }
   }
 
-  /** What was typed last is no reason to come back to a page that was left. */
+  /** Text typed last must not navigate back to a page that was left. */
   disconnectedCallback() {
     super.disconnectedCallback();
     clearTimeout(this.narrowing);
   }
 
-  /** Filters by other values, which the address keeps. */
+  /** Applies other filters and keeps them in the address. */
   narrow(place, changes) {
     clearTimeout(this.narrowing);
     const query = { ...Object.fromEntries(this.query), ...this.typed, ...changes };
@@ -63,14 +63,14 @@ export class Page extends Part {
     go(to(place, [], query), { replaces: true });
   }
 
-  /** The same as soon as what is typed has rested. */
+  /** The same, once the input has not changed for REST_MS. */
   narrowSoon(place, changes) {
     this.typed = { ...this.typed, ...changes };
     clearTimeout(this.narrowing);
     this.narrowing = setTimeout(() => this.narrow(place, {}), REST_MS);
   }
 
-  /** Does something once, however often it is asked for meanwhile. What fails is shown, at its field where that is known. */
+  /** Runs `work`; ignores further calls until it ends. Shows a failure, at its field if known. */
   async act(work) {
     if (this.isBusy) return undefined;
     this.set({ isBusy: true, failure: null });

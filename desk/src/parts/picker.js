@@ -1,4 +1,4 @@
-// Finds a user by how their id or name begins. `tidings-picked` tells who was chosen.
+// Finds a user by a prefix of their id or name. Dispatches `tidings-picked` with the chosen user.
 
 import { html, nothing } from 'lit';
 
@@ -6,11 +6,11 @@ import { ask, told } from '../api.js';
 import { SearchUsers } from '../documents.js';
 import { Part } from './part.js';
 
-/** How long the text must rest before it is looked for, in milliseconds. */
+/** How long the text must stay unchanged before the search, in milliseconds. */
 const REST_MS = 200;
 
 class Picker extends Part {
-  /** `takes`: a text that nobody is known by may be chosen as an id, too. */
+  /** `takes`: a text that matches no user may also be chosen, as an id. */
   static properties = { name: {}, label: {}, hint: {}, takes: { type: Boolean }, keeps: { type: Boolean } };
 
   constructor() {
@@ -78,7 +78,7 @@ class Picker extends Part {
     }
   };
 
-  /** Takes what is marked, or whoever has just this id, or the one who was found. */
+  /** Picks the highlighted user, else the one with exactly this id, else the only one found. */
   async enter() {
     const text = this.text.trim();
     if (!text) return;

@@ -1,4 +1,4 @@
-// Small things that many pages show. All of it is text: nothing that came from somebody becomes markup.
+// Small pieces that many pages show. All values are rendered as text: no user input becomes markup.
 
 import { html, nothing, svg } from 'lit';
 
@@ -15,7 +15,7 @@ export const count = (number) => (number === null || number === undefined ? '–
 /** `3 people`. */
 export const people = (number) => `${count(number)} ${number === 1 ? 'person' : 'people'}`;
 
-/** An instant, in short; the whole of it for those who stay on it. */
+/** A point in time, short; the full date is in the tooltip. */
 export const when = (at, none = '–') => (at ? html`<time datetime=${at} title=${long(at)}>${short(at)}</time>` : none);
 
 const TONES = {
@@ -24,38 +24,38 @@ const TONES = {
   PAUSED: 'warn', TRUNCATED: 'warn', FLOODED: 'bad', DEAD: 'bad', DISABLED: 'bad', FAILED: 'bad', TIMED_OUT: 'bad', RETRACTED: 'bad',
 };
 
-/** A word of the API as people read it. */
+/** An enum value of the API in readable form. */
 export const word = (code) => code.charAt(0) + code.slice(1).toLowerCase().replaceAll('_', ' ');
 
 export const badge = (code) => html`<span class="badge ${TONES[code] ?? ''}">${word(code)}</span>`;
 
-/** Where a notification leads, as a link only where it is one. */
+/** The link of a notification; clickable only if it is safe. */
 export function leads(link) {
   if (!link) return nothing;
   const safe = safeLink(link);
   return safe ? html`<a class="leads" href=${safe} target="_blank" rel="noopener noreferrer"><bdi>${link}</bdi></a>` : html`<bdi class="muted">${link}</bdi>`;
 }
 
-/** Somebody, leading to their page. */
+/** A user, with a link to their page. */
 export const person = (user) => (user ? html`<a href=${to('users', [user.id])}><bdi>${user.name || user.id}</bdi></a>` : '–');
 
-/** A service or an operator who did something. */
+/** The service or operator that did something. */
 export const actor = ({ name, role, origin }) => html`<bdi title="from ${word(origin).toLowerCase()} addresses">${name}</bdi> <span class="muted">(${word(role).toLowerCase()})</span>`;
 
-/** An operation of the API as people read it: `retractSentNotification` is “retract sent notification”. */
+/** An operation name in readable form: `retractSentNotification` becomes “Retract sent notification”. */
 export const deed = (action) => {
   const words = action.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** What stands where a list would be, or what is wrong. */
+/** The placeholder of a list: an error, a loading message, or a text for an empty list. */
 export function state({ isLoading, loadFailure, isEmpty, empty }) {
   if (loadFailure) return html`<p class="problem" role="alert">${loadFailure}</p>`;
   if (isLoading && isEmpty) return html`<p class="muted loading">Loading …</p>`;
   return isEmpty ? html`<p class="empty">${empty}</p>` : nothing;
 }
 
-/** A notification as its user has it in their inbox. */
+/** A notification as in its user's inbox. */
 export const item = ({ title, body, link, type }) => html`
   <article class="item">
     <span class="item-icon" aria-hidden="true">${(type || '?').charAt(0).toUpperCase()}</span>
@@ -67,7 +67,7 @@ export const item = ({ title, body, link, type }) => html`
     </div>
   </article>`;
 
-/** Bars for whom it was for, who has it, and who has read it. */
+/** Bars for the audience, deliveries and reads. */
 export function reach({ audienceSize, deliveredCount, readCount }) {
   const most = Math.max(audienceSize ?? 0, deliveredCount, readCount, 1);
   const rows = [['For', audienceSize, 'all'], ['Delivered', deliveredCount, 'delivered'], ['Read', readCount, 'read']].filter(([, number]) => number !== null);
@@ -87,7 +87,7 @@ export function reach({ audienceSize, deliveredCount, readCount }) {
   </dl>`;
 }
 
-/** How that came about: a line for each of the two numbers, and the numbers themselves. */
+/** The history of deliveries and reads: a line for each of the two numbers, and a table. */
 export function overTime(of) {
   const points = growth(of);
   if (!points) return nothing;
@@ -103,17 +103,17 @@ export function overTime(of) {
   </figure>`;
 }
 
-/** What went wrong with a form, but for what stands at one of its fields. */
+/** The failure of a form, unless one of its fields already shows it. */
 export function problem(failure, paths = []) {
   if (!failure || paths.some((path) => isAt(failure, path))) return nothing;
   return html`<p class="problem" role="alert">${told(failure)}</p>`;
 }
 
-/** Whether the server blames what stands at a path of the input. */
+/** Whether the server's error is about this path of the input. */
 export function isAt({ field }, path) {
   return Boolean(field && path) && (field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`));
 }
 
-/** The next page of a list. */
+/** The button that loads the next page of a list. */
 export const more = (pageInfo, onMore, isLoading) =>
   pageInfo?.hasNextPage ? html`<p class="more"><button type="button" ?disabled=${isLoading} @click=${onMore}>Show more</button></p>` : nothing;

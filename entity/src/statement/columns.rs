@@ -1,7 +1,7 @@
-//! Rows that are read by the places of their columns.
+//! Rows that are read by column position.
 //!
-//! By the names of its columns a row is read slowly: each value is looked for among them, and each that is NULL makes the text of an error
-//! first. So what is read with every request says once what a statement selects for it, and is read in that order.
+//! Reading a row by column name is slow: each value is looked up among the names, and each NULL first formats the text
+//! of an error. So types that are read in every request list their SELECT expressions once, and are read in that order.
 
 use sea_orm::sqlx::{self, Row, ValueRef};
 use sea_orm::{DbErr, QueryResult, RuntimeErr};
@@ -10,19 +10,19 @@ use crate::ids::{Seq, TypeId, UserId};
 use crate::inbox_item::State;
 use crate::notification::Kind;
 
-/// What a statement selects, and what is read from that.
+/// A type that is read from consecutive columns.
 pub trait Columns: Sized {
-    /// How many columns it has.
+    /// The number of columns.
     const MANY: usize;
 
-    /// Adds them to a SELECT.
+    /// Adds the columns to a SELECT.
     fn write(text: &mut String);
 
-    /// Reads them, of which the first has this place.
+    /// Reads the columns, starting at index `from`.
     fn read(row: &QueryResult, from: usize) -> Result<Self, DbErr>;
 }
 
-/// Nothing where the first column is NULL: a LEFT JOIN has found nothing.
+/// `None` if the first column is NULL, as in a LEFT JOIN without a match.
 impl<T: Columns> Columns for Option<T> {
     const MANY: usize = T::MANY;
 
@@ -35,7 +35,7 @@ impl<T: Columns> Columns for Option<T> {
     }
 }
 
-/// One after the other.
+/// The columns of both, one after the other.
 impl<A: Columns, B: Columns> Columns for (A, B) {
     const MANY: usize = A::MANY + B::MANY;
 
@@ -50,9 +50,9 @@ impl<A: Columns, B: Columns> Columns for (A, B) {
     }
 }
 
-/// What is in one column.
+/// A type that is read from one column.
 pub trait Column: Sized {
-    /// Reads it; NULL is an error, unless it is an [`Option`].
+    /// Reads the column. NULL is an error unless the type is an [`Option`].
     fn get(row: &QueryResult, place: usize) -> Result<Self, DbErr>;
 }
 
@@ -87,12 +87,12 @@ fn is_null(row: &QueryResult, place: usize) -> Result<bool, DbErr> {
     is_null.map_err(unread)
 }
 
-/// What it means that a column cannot be read.
+/// The error for an unreadable column.
 pub(super) fn unread(cause: sqlx::Error) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(cause.into()))
 }
 
-/// Declares [`Columns`] as a struct: each field with what a statement selects for it.
+/// Declares a struct that implements [`Columns`]: each field with its SELECT expression.
 #[macro_export]
 macro_rules! columns {
     ($(#[$about:meta])* $sees:vis struct $name:ident {

@@ -3,9 +3,9 @@
 use sea_orm::sea_query::{Asterisk, Expr, Func};
 use sea_orm::{ConnectionTrait, DbErr, EntityTrait, QuerySelect, Select};
 
-/// Counts what a SELECT finds, without the sub-query that `PaginatorTrait::count` writes: MySQL would make a table of it.
+/// Counts the rows of a SELECT, without the sub-query of `PaginatorTrait::count`, which MySQL would materialize.
 pub trait Count {
-    /// How many rows there are.
+    /// The number of rows.
     fn count_rows(self, db: &impl ConnectionTrait) -> impl Future<Output = Result<i64, DbErr>> + Send;
 }
 

@@ -1,21 +1,23 @@
-//! Lists in statements, written so that these stay prepared whatever the lists' lengths.
+//! Lists in statements, written so that a statement stays prepared for lists of any length.
 
 use sea_orm::sea_query::extension::postgres::PgFunc;
 use sea_orm::sea_query::{ArrayType, Expr, ExprTrait, Nullable};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, Value};
 
-/// The most entries of a list in a statement, and of the rows that a list is read for: longer ones go in several statements.
+/// Maximum length of a list in a statement, and of the rows that a list is read for. Longer lists take several
+/// statements.
 ///
-/// Several such lists stay below SQLite's 32,766 values, and MariaDB turns a longer one into a table of its own.
+/// Several such lists stay below SQLite's limit of 32,766 values, and MariaDB turns a longer list into a temporary
+/// table.
 pub const LIST: usize = 1000;
 
-/// The most ids that PostgreSQL is not given as an array: it takes an array, whatever is in it, for one of ten, and one or two
-/// ids are read in other ways than ten.
+/// On PostgreSQL, longer lists of ids are sent as an array. The planner assumes ten elements for any array, and one or
+/// two ids need a different plan than ten.
 const LISTED: usize = 16;
 
 /// Conditions over lists.
 pub trait Among: ColumnTrait {
-    /// That the column is one of these, of which there are at most [`LIST`]. None at all matches nothing.
+    /// Whether the column is one of these values. At most [`LIST`] are allowed; an empty list matches nothing.
     fn among<T>(self, db: &impl ConnectionTrait, values: &[T]) -> Expr
     where
         T: Clone + Into<Value> + Nullable,
@@ -29,8 +31,8 @@ pub trait Among: ColumnTrait {
 
 impl<C: ColumnTrait> Among for C {}
 
-/// The values of a list, the last one repeated, so that a statement's text depends on how many there are only by powers of two.
-/// None at all is a single NULL, which matches nothing.
+/// The values of a list, padded with the last one to a power of two, so that few different statements occur. An empty
+/// list becomes a single NULL, which matches nothing.
 pub fn padded<T: Clone + Into<Value> + Nullable>(values: &[T]) -> Vec<Value> {
     debug_assert!(values.len() <= LIST, "a list of {} values", values.len());
     let Some(last) = values.last() else { return vec![T::null()] };
@@ -38,7 +40,7 @@ pub fn padded<T: Clone + Into<Value> + Nullable>(values: &[T]) -> Vec<Value> {
     (0..places).map(|place| values.get(place).unwrap_or(last).clone().into()).collect()
 }
 
-/// The values as one array, where the database takes many numbers so.
+/// The values as one array, if they are many numbers and the database is PostgreSQL.
 pub fn array<T: Clone + Into<Value>>(backend: DbBackend, values: &[T]) -> Option<Value> {
     debug_assert!(values.len() <= LIST, "a list of {} values", values.len());
     if backend != DbBackend::Postgres || values.len() <= LISTED {

@@ -1,7 +1,7 @@
-//! Rows of numbers, of which PostgreSQL tells many at once.
+//! Rows of numbers, which PostgreSQL returns many at once.
 //!
-//! What a row takes on its way is more than its numbers do: a message, and a few pieces of memory. So PostgreSQL is asked for one row with an
-//! array for each column.
+//! A row costs more in transit (a protocol message and a few allocations) than its numbers do. So PostgreSQL returns
+//! one row with an array for each column.
 
 use std::fmt::Write;
 
@@ -13,16 +13,16 @@ use super::columns::unread;
 use crate::ids::{Seq, UserId};
 use crate::inbox_item::State;
 
-/// What is read from a row of numbers.
+/// A type that is read from a row of numbers.
 pub trait Numbers: Sized {
-    /// How many numbers that are.
+    /// How many numbers it needs.
     const MANY: usize;
 
-    /// Reads them, each of which may be NULL.
+    /// Reads the numbers. Each may be NULL.
     fn of(numbers: &[Option<i64>]) -> Result<Self, DbErr>;
 }
 
-/// One after the other.
+/// The numbers of both, one after the other.
 impl<A: Numbers, B: Numbers> Numbers for (A, B) {
     const MANY: usize = A::MANY + B::MANY;
 
@@ -32,9 +32,9 @@ impl<A: Numbers, B: Numbers> Numbers for (A, B) {
     }
 }
 
-/// What a number stands for.
+/// A type that is read from one number.
 pub trait Number: Sized {
-    /// Reads it; NULL is an error, unless it is an [`Option`].
+    /// Reads the number. NULL is an error unless the type is an [`Option`].
     fn of(number: Option<i64>) -> Result<Self, DbErr>;
 }
 
@@ -65,12 +65,12 @@ impl Number for UserId {
 impl Number for State {
     fn of(number: Option<i64>) -> Result<Self, DbErr> {
         let number = i64::of(number)?;
-        let state = i16::try_from(number).map_err(|_| DbErr::Type(format!("no state is {number}")))?;
+        let state = i16::try_from(number).map_err(|_| DbErr::Type(format!("{number} is not a state")))?;
         Self::try_from_value(&state)
     }
 }
 
-/// The statement that tells the rows of `statement`, on PostgreSQL, as an array for each of so many columns.
+/// Wraps `statement`, on PostgreSQL, so that it returns one row with an array for each of its `columns`.
 pub fn folded(statement: &str, columns: usize) -> String {
     let mut text = String::with_capacity(statement.len() + 64 * columns);
     for place in 0..columns {
@@ -106,7 +106,7 @@ pub fn unfolded<T: Numbers>(row: &QueryResult) -> Result<Vec<T>, DbErr> {
         .collect()
 }
 
-/// Reads rows that are told one by one.
+/// Reads ordinary rows of numbers.
 pub fn one_by_one<T: Numbers>(rows: &[QueryResult]) -> Result<Vec<T>, DbErr> {
     let mut numbers = Vec::with_capacity(T::MANY);
     rows.iter()
@@ -120,7 +120,7 @@ pub fn one_by_one<T: Numbers>(rows: &[QueryResult]) -> Result<Vec<T>, DbErr> {
         .collect()
 }
 
-/// Declares [`columns!`](crate::columns) that are [`Numbers`], too.
+/// Declares [`columns!`](crate::columns) that also implement [`Numbers`].
 #[macro_export]
 macro_rules! numbers {
     ($(#[$about:meta])* $sees:vis struct $name:ident {

@@ -1,32 +1,33 @@
-//! Many rows at once, without a new prepared statement for each number of them.
+//! Inserts many rows, without a separate prepared statement for each number of rows.
 
 use std::fmt::Write;
 
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, DbErr, EntityName, Statement, Value};
 
-/// The most rows of one VALUES list, so that 27 columns stay below SQLite's 32,766 values.
+/// Maximum number of rows in one VALUES list, so that 27 columns stay below SQLite's limit of 32,766 values.
 const ROWS_PER_STATEMENT: usize = 1024;
 
-/// What happens to a row whose key is there already.
+/// What to do with a row if its key exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing<'a, C> {
-    /// It stays as it is, and the new one is dropped.
+    /// Keep the existing row and drop the new one.
     Kept,
-    /// The whole INSERT fails.
+    /// Fail the whole INSERT.
     Refused,
-    /// Of what has the same `key`, columns of numbers in `raised` keep the greater of both values, and those in `replaced`
-    /// take the new one. No key may come twice in one INSERT.
+    /// If a row has the same `key`, the number columns in `raised` keep the greater of both values, and those in
+    /// `replaced` take the new one. A key must not occur twice in one INSERT.
     Merged { key: &'a [C], raised: &'a [C], replaced: &'a [C] },
-    /// Of what has the same `key`, these columns of numbers become the sum of both values. No key may come twice in one INSERT.
+    /// If a row has the same `key`, these number columns become the sum of both values. A key must not occur twice in
+    /// one INSERT.
     Summed { key: &'a [C], summed: &'a [C] },
 }
 
-/// Inserts rows, their values in the order of `columns`, and returns how many were new (with [`Existing::Merged`] and
-/// [`Existing::Summed`] the number means nothing).
+/// Inserts rows, with values in the order of `columns`, and returns how many were new (meaningless with
+/// [`Existing::Merged`] and [`Existing::Summed`]).
 ///
-/// They travel as VALUES lists in powers of two, so that there are eleven different statements at the most, all of them
-/// prepared after a while. PostgreSQL, to which each statement is a way there and back, leaves out what is beyond the rows. Rows are
-/// positions, not active models, for of these 128 take five times as long to write.
+/// The lengths of the VALUES lists are powers of two, so that there are at most eleven different statements, which all
+/// become prepared. On PostgreSQL, where each statement is a round trip, the list is padded and a LIMIT drops the
+/// padding. Rows are arrays of values because 128 active models take five times as long to write.
 pub async fn insert<C: ColumnTrait, const N: usize>(
     db: &impl ConnectionTrait,
     columns: [C; N],
@@ -107,12 +108,12 @@ fn text<C: ColumnTrait, const N: usize>(
     text
 }
 
-/// Whether a statement says how many of its places hold rows.
+/// Whether the statement has a LIMIT with the number of actual rows.
 fn is_cut(backend: DbBackend, places: usize) -> bool {
     backend == DbBackend::Postgres && places > 1
 }
 
-/// By what PostgreSQL knows the type of a column of values.
+/// The cast that tells PostgreSQL the type of a VALUES column.
 fn cast(value: &Value) -> &'static str {
     match value {
         Value::Bool(_) => "::boolean",
@@ -125,7 +126,7 @@ fn cast(value: &Value) -> &'static str {
     }
 }
 
-/// What becomes of a column, of its old value and the new one.
+/// The assignment of a column, from its old and its new value.
 fn change<C: ColumnTrait>(backend: DbBackend, column: &C, merged: impl Fn(&str, &str) -> String) -> String {
     let name = column.as_str();
     let old = format!("{}.{name}", C::EntityName::default().table_name());

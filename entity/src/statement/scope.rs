@@ -1,13 +1,13 @@
-//! Whose rows a statement is about: what is a tenant's or a user's is looked for as theirs.
+//! Restricts statements to the rows of one tenant or user.
 
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, DeleteMany, EntityTrait, QueryFilter, Select, UpdateMany};
 
 use crate::ids::{TenantId, UserId};
 
-/// Tables of which each row is a tenant's.
+/// Tables with rows that each belong to a tenant.
 pub trait OfTenant: EntityTrait {
-    /// Says whose.
+    /// The column with the tenant.
     const TENANT: Self::Column;
 
     /// SELECTs rows of a tenant.
@@ -15,8 +15,8 @@ pub trait OfTenant: EntityTrait {
         Self::find().filter(Self::TENANT.eq(tenant))
     }
 
-    /// SELECTs rows that are to be found by a key of their own, as far as they are of a tenant. Without statistics PostgreSQL would think it
-    /// cheaper to find them by the tenant, and read all that it has.
+    /// SELECTs rows by a key of their own, if they belong to the tenant. The `+ 0` keeps PostgreSQL from using an index
+    /// on the tenant: without statistics it would consider that cheaper, and read all of the tenant's rows.
     fn keyed_of_tenant(tenant: TenantId) -> Select<Self> {
         let of = ExprTrait::add(Expr::col(Self::TENANT.as_column_ref()), 0);
         Self::find().filter(ExprTrait::eq(of, tenant))
@@ -33,9 +33,9 @@ pub trait OfTenant: EntityTrait {
     }
 }
 
-/// Tables of which each row is a user's.
+/// Tables with rows that each belong to a user.
 pub trait OfUser: EntityTrait {
-    /// Says whose.
+    /// The column with the user.
     const USER: Self::Column;
 
     /// SELECTs rows of a user.

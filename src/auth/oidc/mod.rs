@@ -1,7 +1,7 @@
-//! How people sign in who have no token: OpenID Connect (Core 1.0), by authorization code with PKCE (RFC 7636).
+//! Sign-in by OpenID Connect (Core 1.0), with the authorization code flow and PKCE (RFC 7636).
 //!
-//! What has to be remembered between two requests is in cookies of the browser, sealed with a key that comes from `TIDINGS_SECRET`. So any
-//! node takes the next request. Stored are only the sessions that end before they are over (`domain::ended_session`).
+//! State between two requests is kept in cookies, encrypted with a key derived from `TIDINGS_SECRET`, so any node can
+//! handle the next request. The database stores only sessions that were ended early (`domain::ended_session`).
 
 mod person;
 mod provider;
@@ -30,24 +30,25 @@ use sealed::{Kind, Seals};
 /// How long a user may take at the provider, in seconds.
 pub const ATTEMPT_SECONDS: i64 = 10 * 60;
 
-/// The most bytes of an ID token that is kept so that it can be shown to the provider when its session ends: a cookie has 4,096 at the most.
+/// Maximum bytes of an ID token kept for the provider's logout; a cookie holds at most 4,096.
 const HINT_BYTES: usize = 2_800;
 
-/// The most sign-ins that the provider is asked about at the same time.
+/// Maximum concurrent sign-ins that wait for the provider.
 const SIGN_INS: u32 = 64;
 
-/// The most of them from one network.
+/// Maximum of them per network.
 const SIGN_INS_OF_NETWORK: u32 = 4;
 
-/// The longest that a sign-in waits for its turn.
+/// Maximum time a sign-in waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lets people in for whom the provider vouches, and who may come by the settings.
+/// Signs in people that the provider identifies and the settings admit.
 pub struct SignIn {
     config: SignInConfig,
     seals: Seals,
     provider: Provider,
-    /// The provider is asked with one of these: a network that signs in often does not fill up a slow provider.
+    /// Permits for requests to the provider. The limit per network keeps one network from using all permits of a slow
+    /// provider.
     permits: FairSemaphore<Network>,
 }
 
@@ -57,39 +58,39 @@ impl Debug for SignIn {
     }
 }
 
-/// What stands in a session's cookie.
+/// The contents of a session cookie.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
-    /// Random, by which it can be ended.
+    /// Random id; used to end the session early.
     pub id: String,
-    /// Who they are, as in a token.
+    /// The user, as in a token.
     #[serde(flatten)]
     pub claims: Claims,
-    /// How they are called.
+    /// The display name.
     pub name: String,
 }
 
-/// Somebody is on their way to the provider.
+/// A sign-in that has begun.
 pub struct Begun {
-    /// Where to send them.
+    /// The provider's URL to redirect the browser to.
     pub url: String,
-    /// A cookie's content, for `ATTEMPT_SECONDS`.
+    /// The value of a cookie that is valid for `ATTEMPT_SECONDS`.
     pub attempt: String,
 }
 
-/// Somebody has come back from the provider, and was let in.
+/// A completed sign-in.
 pub struct Finished {
-    /// Where they wanted to go.
+    /// The path the user wanted to open.
     pub to: String,
-    /// The content of the session's cookie.
+    /// The value of the session cookie.
     pub session: String,
-    /// What to show the provider when the session ends, where there is room for it.
+    /// The value of the cookie with the ID token, for the provider's logout; `None` if the token is too long.
     pub hint: Option<String>,
-    /// How long both are good for.
+    /// Lifetime of both cookies, in seconds.
     pub seconds: i64,
 }
 
-/// What the provider has somebody come back with.
+/// The query parameters of the provider's redirect.
 #[derive(Debug, Default, Deserialize)]
 pub struct Returned {
     code: Option<String>,
@@ -99,52 +100,52 @@ pub struct Returned {
     error_description: Option<String>,
 }
 
-/// A return from the provider that belongs to an attempt which this server has begun, and which is not over.
+/// A redirect from the provider that matches an attempt of this server that has not expired.
 pub struct Return {
     fields: Returned,
     attempt: Attempt,
 }
 
-/// What is remembered of somebody while they are at the provider.
+/// State of a sign-in while the user is at the provider.
 #[derive(Serialize, Deserialize)]
 struct Attempt {
     state: String,
     nonce: String,
-    /// Of which the provider has been told the hash.
+    /// The PKCE verifier; the provider has its hash.
     verifier: String,
     to: String,
     exp: i64,
 }
 
-/// An ID token, kept until its session ends.
+/// An ID token, kept for the provider's logout.
 #[derive(Serialize, Deserialize)]
 struct Hint {
     id_token: String,
 }
 
 impl SignIn {
-    /// By the settings; the provider is asked once somebody comes.
+    /// Creates it from the settings. The provider is contacted at the first sign-in.
     pub fn new(config: SignInConfig) -> Result<Self> {
         let (seals, provider) = (Seals::new(&config)?, Provider::new(&config)?);
         Ok(Self { config, seals, provider, permits: FairSemaphore::new(SIGN_INS, SIGN_INS_OF_NETWORK) })
     }
 
-    /// Where browsers reach this server.
+    /// The public URL of this server.
     pub fn public(&self) -> &PublicUrl {
         &self.config.public
     }
 
-    /// What is right about the provider, which is asked for now.
+    /// Contacts the provider and describes it.
     ///
-    /// Fails with `Config` where it cannot be asked, or nobody could sign in by it.
+    /// Fails with `Config` if the provider cannot be reached or does not support what sign-in needs.
     pub async fn examine(config: SignInConfig) -> Result<String> {
         let sign_in = Self::new(config)?;
         let found = sign_in.provider.examine().await;
         let found = found.map_err(|why| Error::Config(format!("TIDINGS_OIDC_ISSUER: {why}")))?;
-        Ok(format!("{found}; people come back to {}", sign_in.redirect_uri()))
+        Ok(format!("{found}; the redirect URI is {}", sign_in.redirect_uri()))
     }
 
-    /// Begins for somebody who wants to go on to a path of ours.
+    /// Starts a sign-in that will end at a path of this server.
     pub async fn begin(&self, to: &str, now: DateTime<Utc>) -> Result<Begun, Refusal> {
         let [state, nonce, verifier] = [random()?, random()?, random()?];
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
@@ -164,8 +165,8 @@ impl SignIn {
         Ok(Begun { url, attempt: self.close(Kind::Attempt, &attempt)? })
     }
 
-    /// Checks that a return belongs to an attempt of this server, by the cookie that the browser was sent away with. The provider is not
-    /// asked.
+    /// Checks, by the cookie set at the start, that a redirect belongs to an attempt of this server. Does not contact
+    /// the provider.
     pub fn returned(&self, fields: Returned, attempt: Option<&str>, now: DateTime<Utc>) -> Result<Return, Refusal> {
         let attempt = attempt.and_then(|sealed| self.seals.open::<Attempt>(Kind::Attempt, sealed));
         let attempt = attempt.filter(|attempt| {
@@ -174,7 +175,7 @@ impl SignIn {
         Ok(Return { fields, attempt: attempt.ok_or(Refusal::Unknown)? })
     }
 
-    /// Ends an attempt whose browser comes back from this network.
+    /// Completes an attempt; `network` is the browser's.
     pub async fn finish(
         &self,
         Return { fields: returned, attempt }: Return,
@@ -187,12 +188,12 @@ impl SignIn {
         }
         let code = returned.code.ok_or(Refusal::Unknown)?;
         let permit = self.permits.acquire(network, PATIENCE).await;
-        let _permit = permit.map_err(|_| Refusal::Away("too many sign in at once".into()))?;
+        let _permit = permit.map_err(|_| Refusal::Away("too many sign-ins at once".into()))?;
         let redirect_uri = self.redirect_uri();
         let tokens = self.provider.redeem(&code, &attempt.verifier, &redirect_uri, now).await?;
         let vouched = self.provider.vouched(&tokens.id_token, &attempt.nonce, now).await?;
         let person = match Person::of(&self.config, &vouched) {
-            // It may say more where it is asked for it.
+            // The claims of the ID token were not enough: ask the userinfo endpoint for more.
             Err(_) if self.provider.tells_more(now).await? => {
                 let more = self.provider.more(&tokens, vouched, now).await?;
                 Person::of(&self.config, &more)
@@ -211,13 +212,14 @@ impl SignIn {
         Ok(Finished { to, session, hint: hint.transpose()?, seconds })
     }
 
-    /// What the content of a session's cookie says, until the session is over. Its user may have ended it before.
+    /// Decrypts a session cookie; `None` if it is invalid or expired. Does not check whether the user ended the
+    /// session.
     pub fn session(&self, sealed: &str, now: DateTime<Utc>) -> Option<Session> {
         let session = self.seals.open::<Session>(Kind::Session, sealed)?;
         (session.claims.exp > now.timestamp()).then_some(session)
     }
 
-    /// Where to send somebody so that the provider's own session ends, too; nothing where it has no such place, or cannot be asked.
+    /// The provider's URL that ends its own session, too; `None` if it has none or cannot be reached.
     pub async fn end(&self, hint: Option<&str>, now: DateTime<Utc>) -> Option<String> {
         let hint = hint.and_then(|sealed| self.seals.open::<Hint>(Kind::Hint, sealed));
         let back = self.config.public.page(&["desk"]);
@@ -226,7 +228,7 @@ impl SignIn {
         self.provider.end(&fields, now).await
     }
 
-    /// Where the provider sends people back to.
+    /// The redirect URI at this server.
     fn redirect_uri(&self) -> String {
         self.config.public.page(&["desk", "session", "callback"])
     }
@@ -236,14 +238,14 @@ impl SignIn {
     }
 }
 
-/// 32 bytes that nobody can guess.
+/// 32 random bytes, as base64.
 fn random() -> Result<String, Refusal> {
     let mut random = [0_u8; 32];
     getrandom::fill(&mut random).map_err(|error| Refusal::Unsound(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(random))
 }
 
-/// Compares by hashes, so that the time that it takes says nothing.
+/// Compares hashes, so that the time taken reveals nothing.
 fn same(one: &str, other: &str) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }

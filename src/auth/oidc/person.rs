@@ -1,4 +1,4 @@
-//! Who somebody is here, by what the provider says of them.
+//! Maps the provider's claims to a tenant, role and user.
 
 use serde_json::{Map, Value};
 
@@ -7,16 +7,16 @@ use crate::auth::token::{NAME, is_name};
 use crate::config::{SignInConfig, TenantOf};
 use crate::text::{characters, cut, shown_line};
 
-/// The claim that counts only where the provider has verified it: with some, people may enter any address as theirs.
+/// This claim counts only if the provider has verified it: at some providers people can enter any address.
 pub const EMAIL: &str = "email";
 
-/// Whether it has.
+/// The claim that says whether the address was verified.
 pub const VERIFIED: &str = "email_verified";
 
-/// The most characters of what somebody is called.
+/// Maximum characters of a display name.
 const NAME_CHARACTERS: usize = 128;
 
-/// Somebody who may come in.
+/// A person who is allowed to sign in.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Person {
     pub tenant: String,
@@ -26,7 +26,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// By their claims; else why they may not come in, as a sentence to them.
+    /// Reads the claims. The error is a sentence for the person that says why they cannot sign in.
     pub fn of(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Self, String> {
         let sub = named(claims, &config.sub_claim)?;
         let tenant = match &config.tenant {
@@ -39,7 +39,7 @@ impl Person {
     }
 }
 
-/// What one of the values makes of them.
+/// The role that the values of the role claim give.
 fn role(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Role, String> {
     let values = texts(claim(claims, &config.role_claim)?);
     let is_among = |listed: &[String]| values.iter().any(|value| listed.iter().any(|of| of == value));
@@ -49,21 +49,21 @@ fn role(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Role, Stri
     if is_among(&config.services) {
         return Ok(Role::Service);
     }
-    Err(format!("Nothing in your claim “{}” is among what may use the desk.", config.role_claim))
+    Err(format!("No value of your claim “{}” gives access to the desk.", config.role_claim))
 }
 
-/// The one text of a claim that names something.
+/// The single string value of a claim that names a tenant or user.
 fn named(claims: &Map<String, Value>, name: &str) -> Result<String, String> {
     let values = texts(claim(claims, name)?);
     match values.as_slice() {
         [value] if is_name(value) => Ok((*value).to_owned()),
         [_] => Err(format!("Your claim “{name}” {NAME}.")),
-        [] => Err(format!("Your claim “{name}” is no text.")),
-        _ => Err(format!("Your claim “{name}” has several values, and one is needed.")),
+        [] => Err(format!("Your claim “{name}” is not a text.")),
+        _ => Err(format!("Your claim “{name}” has several values, but must have one.")),
     }
 }
 
-/// A claim by its name, or by a path of names with dots between them: some providers have objects in objects.
+/// Finds a claim by its name, or by a dotted path for providers that nest objects.
 fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, String> {
     let along = || {
         let mut parts = name.split('.');
@@ -71,8 +71,8 @@ fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, St
         parts.try_fold(first, |value, part| value.get(part))
     };
     let found = claims.get(name).or_else(along).filter(|value| !value.is_null());
-    let value = found.ok_or_else(|| format!("The provider says nothing of your claim “{name}”."))?;
-    // AWS Cognito writes it as a text.
+    let value = found.ok_or_else(|| format!("The provider did not send your claim “{name}”."))?;
+    // AWS Cognito sends it as a string.
     let is_verified = claims.get(VERIFIED).is_some_and(|of| *of == Value::Bool(true) || *of == "true");
     if name == EMAIL && !is_verified {
         return Err("The provider has not verified your e-mail address.".into());
@@ -80,7 +80,7 @@ fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, St
     Ok(value)
 }
 
-/// The texts of a claim that is one, or a list of them.
+/// The strings of a claim that is a string or a list of strings.
 fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
@@ -88,7 +88,7 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// What somebody is called, as it can be shown.
+/// The display name, cleaned and shortened.
 fn called(value: &Value) -> Option<String> {
     let name = shown_line(value.as_str()?)?;
     Some(cut(name.trim(), NAME_CHARACTERS, "", characters))
@@ -165,7 +165,7 @@ mod tests {
         config.role_claim = "realm_access.roles".into();
         let within = |roles: Value| json!({ "realm_access": { "roles": roles } });
         assert_eq!(role(&config, &within(json!(["support"]))), Ok(Role::Service));
-        assert!(role(&config, &json!({ "realm_access": ["operators"] })).unwrap_err().contains("says nothing"));
+        assert!(role(&config, &json!({ "realm_access": ["operators"] })).unwrap_err().contains("did not send"));
         config.role_claim = "https://acme.example/roles".into();
         assert_eq!(role(&config, &json!({ "https://acme.example/roles": ["root"] })), Ok(Role::Admin));
     }
@@ -186,9 +186,9 @@ mod tests {
         assert_eq!(of(json!(["globex"])), Ok(("globex".into(), "7".into())));
         for (org, words) in [
             (json!(["globex", "acme"]), "has several values"),
-            (json!([]), "is no text"),
-            (json!(7), "is no text"),
-            (json!(null), "says nothing of your claim “org”"),
+            (json!([]), "is not a text"),
+            (json!(7), "is not a text"),
+            (json!(null), "did not send your claim “org”"),
             (json!(""), "must have 1 to 128 characters"),
             (json!(" acme"), "must have 1 to 128 characters"),
             (json!("a".repeat(129)), "must have 1 to 128 characters"),

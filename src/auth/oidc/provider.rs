@@ -1,4 +1,4 @@
-//! What is asked of the provider.
+//! Requests to the OpenID Connect provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,36 +21,37 @@ use crate::config::{JwksSource, SignInConfig, is_confidential};
 use crate::error::Result;
 use crate::json::is_reserved;
 
-/// How long what the provider says of itself is believed.
+/// How long the provider's metadata is cached.
 const KNOWN_FOR: TimeDelta = TimeDelta::hours(1);
-/// It is asked at most this often, or anybody could make us ask without end.
+/// Minimum time between two failed requests for the metadata. Otherwise any caller could make the server ask without
+/// end.
 const ASKED_EVERY: TimeDelta = TimeDelta::seconds(5);
-/// How long it may take over a code: it may ask others in turn.
+/// Time limit of a code exchange; the provider may itself ask other servers.
 const REDEEM_WITHIN: Duration = Duration::from_secs(10);
-/// How far ahead its clock may be, in seconds.
+/// How many seconds ahead the provider's clock may be.
 const LEEWAY: i64 = 5;
-/// What means something in a form.
+/// Characters that are percent-encoded in a form.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Whoever vouches for people.
+/// An OpenID Connect provider.
 pub struct Provider {
     issuer: String,
     client_id: String,
     client_secret: Option<String>,
     client: Client,
     known: RwLock<Option<Arc<Known>>>,
-    /// When it last did not say what it is, and why. Held while asking.
+    /// Time and reason of the last failed metadata request. The lock is held during a request.
     asked: Mutex<Option<(DateTime<Utc>, String)>>,
 }
 
-/// What is known of it.
+/// The cached metadata and keys.
 struct Known {
     at: DateTime<Utc>,
     metadata: Metadata,
     keys: Arc<Jwks>,
 }
 
-/// What it says of itself (OpenID Connect Discovery 1.0, section 3; RFC 8414, RFC 9207).
+/// The provider's metadata (OpenID Connect Discovery 1.0, section 3; RFC 8414, RFC 9207).
 #[derive(Clone, Debug, Deserialize)]
 struct Metadata {
     issuer: String,
@@ -65,7 +66,7 @@ struct Metadata {
     authorization_response_iss_parameter_supported: bool,
 }
 
-/// Where it is asked, or people are sent, and nobody on the way can read what is sent there.
+/// An endpoint URL. It must be https or on this machine, so that traffic cannot be read on the way.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Place(Url);
@@ -80,7 +81,7 @@ impl TryFrom<String> for Place {
 }
 
 impl Place {
-    /// The same with these fields.
+    /// The URL with these query parameters added.
     fn with(&self, fields: &[(&str, &str)]) -> String {
         let mut url = self.0.clone();
         url.query_pairs_mut().extend_pairs(fields);
@@ -88,21 +89,21 @@ impl Place {
     }
 }
 
-/// What it gives for a code.
+/// The response to a code exchange.
 #[derive(Deserialize)]
 pub struct Tokens {
     pub id_token: String,
     access_token: Option<String>,
 }
 
-/// What it says instead (RFC 6749, section 5.2).
+/// The error response (RFC 6749, section 5.2).
 #[derive(Deserialize)]
 struct Problem {
     error: String,
     error_description: Option<String>,
 }
 
-/// The claims of an ID token that say whether it is to be believed.
+/// The claims of an ID token that are validated.
 #[derive(Deserialize)]
 struct Conditions {
     iss: String,
@@ -129,40 +130,40 @@ impl Provider {
         })
     }
 
-    /// What is right about it; else what is wrong.
+    /// Describes the provider; the error says what is wrong with it.
     pub async fn examine(&self) -> Result<String, String> {
         let metadata = self.discover().await?;
         let methods = metadata.code_challenge_methods_supported;
         if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
-            return Err("the provider does not know PKCE by S256".into());
+            return Err("the provider does not support PKCE with S256".into());
         }
         let keys = Jwks::count_at(&self.client, metadata.jwks_uri.0.as_str()).await;
         let keys = keys.map_err(|why| format!("{}: {why}", metadata.jwks_uri.0))?;
         Ok(format!("{} answers, with {keys} keys", self.issuer))
     }
 
-    /// Where somebody goes with these fields.
+    /// The URL of the authorization endpoint with these parameters.
     pub async fn authorization(&self, fields: &[(&str, &str)], now: DateTime<Utc>) -> Result<String, Refusal> {
         Ok(self.known(now).await?.metadata.authorization_endpoint.with(fields))
     }
 
-    /// Where somebody goes with these fields so that its own session ends; nothing where it has no such place.
+    /// The URL of the logout endpoint with these parameters; `None` if there is no such endpoint.
     pub async fn end(&self, fields: &[(&str, &str)], now: DateTime<Utc>) -> Option<String> {
         let known = self.known(now).await.ok()?;
         Some(known.metadata.end_session_endpoint.as_ref()?.with(fields))
     }
 
-    /// Fails where whoever sends somebody back is another provider than that to which they were sent (RFC 9207).
+    /// Fails if the redirect came from another provider than the one the user was sent to (RFC 9207).
     pub async fn is_its_own(&self, iss: Option<&str>, now: DateTime<Utc>) -> Result<(), Refusal> {
         let known = self.known(now).await?;
         match iss {
             Some(iss) if iss == self.issuer => Ok(()),
             None if !known.metadata.authorization_response_iss_parameter_supported => Ok(()),
-            _ => Err(Refusal::Unsound("an answer came from another provider".into())),
+            _ => Err(Refusal::Unsound("the redirect came from another provider (`iss`)".into())),
         }
     }
 
-    /// What it gives for a code.
+    /// Exchanges a code for tokens.
     pub async fn redeem(
         &self,
         code: &str,
@@ -188,28 +189,28 @@ impl Provider {
         let request = request.header("content-type", "application/x-www-form-urlencoded").body(form(&fields));
         let (status, text) = asked(request).await?;
         if status.is_success() {
-            return serde_json::from_str(&text).map_err(|_| Refusal::Unsound("it gave no ID token for a code".into()));
+            return serde_json::from_str(&text)
+                .map_err(|_| Refusal::Unsound("its token endpoint returned no ID token".into()));
         }
         Err(match serde_json::from_str::<Problem>(&text) {
-            // The code has run out, or somebody has shown it already.
+            // The code has expired or was used before.
             Ok(problem) if problem.error == "invalid_grant" => {
                 Refusal::Declined { code: problem.error, words: problem.error_description }
             }
-            Ok(problem) => Refusal::Unsound(format!("it answered {status} to a code: {:.100}", problem.error)),
-            Err(_) if status.is_server_error() => Refusal::Away(format!("it answered {status} to a code")),
-            Err(_) => Refusal::Unsound(format!("it answered {status} to a code")),
+            Ok(problem) => Refusal::Unsound(format!("its token endpoint answered {status}: {:.100}", problem.error)),
+            Err(_) if status.is_server_error() => Refusal::Away(format!("its token endpoint answered {status}")),
+            Err(_) => Refusal::Unsound(format!("its token endpoint answered {status}")),
         })
     }
 
-    /// The claims of an ID token for whoever was sent away with this nonce (OpenID Connect Core 1.0, section 3.1.3.7).
+    /// The validated claims of an ID token issued for this nonce (OpenID Connect Core 1.0, section 3.1.3.7).
     pub async fn vouched(&self, token: &str, nonce: &str, now: DateTime<Utc>) -> Result<Map<String, Value>, Refusal> {
-        let unsound = |why: &str| Refusal::Unsound(format!("of its ID token: {why}"));
+        let unsound = |why: &str| Refusal::Unsound(format!("its ID token is invalid: {why}"));
         let keys = self.known(now).await?.keys.clone();
         let header = token::header(token).map_err(|error| unsound(&error.told()))?;
         let key = keys.key(header.kid.as_deref(), header.alg, now).await;
-        let key = key.ok_or_else(|| {
-            unsound("it was signed with a key, or by an algorithm, that is not of the provider's JWKS")
-        })?;
+        let key =
+            key.ok_or_else(|| unsound("the provider's JWKS has no such key, or the key has another algorithm"))?;
         let claims = token::signed(token, &header, &[key]).map_err(|error| unsound(&error.told()))?;
         let conditions = Conditions::deserialize(Value::Object(claims.clone()));
         let conditions = conditions.map_err(|error| unsound(&token::malformed(&error).told()))?;
@@ -224,10 +225,10 @@ impl Provider {
             None => !is_shared,
         };
         if of.iss != self.issuer {
-            return Err("it was issued by somebody else");
+            return Err("it has the wrong issuer (`iss`)");
         }
         if !of.aud.has(&self.client_id) || !is_for_us {
-            return Err("it is meant for somebody else");
+            return Err("it has the wrong audience (`aud` or `azp`)");
         }
         if of.exp <= now {
             return Err("it has expired");
@@ -236,17 +237,17 @@ impl Provider {
             return Err("it is not valid yet");
         }
         if of.nonce.as_deref() != Some(nonce) {
-            return Err("it belongs to another attempt to sign in");
+            return Err("it has the nonce of another sign-in");
         }
         Ok(())
     }
 
-    /// Whether it says more of people than their ID tokens do.
+    /// Whether the provider has a userinfo endpoint.
     pub async fn tells_more(&self, now: DateTime<Utc>) -> Result<bool, Refusal> {
         Ok(self.known(now).await?.metadata.userinfo_endpoint.is_some())
     }
 
-    /// What it says of somebody, beside what their ID token has said, which counts where both speak (section 5.3).
+    /// Adds the claims of the userinfo endpoint to those of the ID token, which win (section 5.3).
     pub async fn more(
         &self,
         tokens: &Tokens,
@@ -259,15 +260,17 @@ impl Provider {
         };
         let (status, text) = asked(self.client.get(url.0.clone()).bearer_auth(token)).await?;
         if !status.is_success() {
-            return Err(Refusal::Unsound(format!("it answered {status} to a question about somebody")));
+            return Err(Refusal::Unsound(format!("its userinfo endpoint answered {status}")));
         }
         let more = Some(&text).filter(|text| !is_reserved(text.as_bytes()));
         let more = more.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
-        let mut more = more.ok_or_else(|| Refusal::Unsound("what it says of somebody is no JSON object".into()))?;
+        let mut more = more.ok_or_else(|| Refusal::Unsound("its userinfo response is not a JSON object".into()))?;
         if more.get("sub") != vouched.get("sub") {
-            return Err(Refusal::Unsound("it speaks of somebody else than its ID token does".into()));
+            return Err(Refusal::Unsound(
+                "its userinfo response is about another user than its ID token (`sub`)".into(),
+            ));
         }
-        // That an address was verified is of this address alone.
+        // `email_verified` applies only to the address in the same set of claims.
         if vouched.get(EMAIL).is_none_or(Value::is_null) {
             vouched.remove(VERIFIED);
         } else if vouched.get(EMAIL) != more.get(EMAIL) {
@@ -282,7 +285,8 @@ impl Provider {
         Ok(vouched)
     }
 
-    /// What is known of it, asked for where that is too long ago. While it cannot be asked, what is known goes on.
+    /// The metadata, fetched again once it is too old. While the provider cannot be reached, the old metadata stays in
+    /// use.
     async fn known(&self, now: DateTime<Utc>) -> Result<Arc<Known>, Refusal> {
         let fresh = |known: &Option<Arc<Known>>| known.clone().filter(|known| now - known.at < KNOWN_FOR);
         if let Some(known) = fresh(&self.known.read()) {
@@ -296,13 +300,14 @@ impl Provider {
         if !is_asked {
             *asked = self.learn(now).await.err().map(|why| (now, why));
         }
-        let why = asked.as_ref().map_or("nothing is known of it", |(_, why)| why);
+        let why = asked.as_ref().map_or("its metadata is unknown", |(_, why)| why);
         self.known.read().clone().ok_or_else(|| Refusal::Away(why.to_owned()))
     }
 
-    /// Asks it what it is.
+    /// Fetches the metadata.
     async fn learn(&self, now: DateTime<Utc>) -> Result<(), String> {
-        let metadata = self.discover().await.inspect_err(|why| tracing::warn!(why, "the provider cannot be asked"))?;
+        let metadata =
+            self.discover().await.inspect_err(|why| tracing::warn!(why, "could not fetch the provider's metadata"))?;
         let before = self.known.read().clone().filter(|known| known.metadata.jwks_uri == metadata.jwks_uri);
         let keys = if let Some(known) = before {
             known.keys.clone()
@@ -320,7 +325,7 @@ impl Provider {
         let metadata: Metadata = serde_json::from_str(&text).map_err(|error| format!("{url}: {error}"))?;
         if metadata.issuer != self.issuer {
             return Err(format!(
-                "the provider calls itself {:?}: TIDINGS_OIDC_ISSUER, which is {:?}, must be the same to the letter",
+                "the provider's issuer is {:?}, but TIDINGS_OIDC_ISSUER is {:?}: they must be exactly the same",
                 metadata.issuer, self.issuer
             ));
         }
@@ -329,27 +334,27 @@ impl Provider {
 }
 
 impl Metadata {
-    /// Whether clients may show their secret in a header, as they may where it says nothing else.
+    /// Whether clients may send their secret by basic authentication, which is the default without a list.
     fn takes_basic(&self) -> bool {
         let listed = self.token_endpoint_auth_methods_supported.as_ref();
         listed.is_none_or(|all| all.iter().any(|method| method == "client_secret_basic"))
     }
 }
 
-/// The answer to a request of at most 256 KiB.
+/// Sends a request and reads its response, at most 256 KiB.
 async fn asked(request: RequestBuilder) -> Result<(StatusCode, String), Refusal> {
     let answer = request.header("accept", "application/json").send().await;
     let answer = answer.map_err(|error| Refusal::Away(why(error)))?;
     Ok((answer.status(), text(answer).await.map_err(Refusal::Away)?))
 }
 
-/// Fields as a form sends them.
+/// Encodes fields as a form.
 fn form(fields: &[(&str, &str)]) -> String {
     let pairs = fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
     pairs.collect::<Vec<_>>().join("&")
 }
 
-/// A text as a form sends it; also what basic authentication is made of (RFC 6749, section 2.3.1).
+/// Percent-encodes a text for a form and for basic authentication (RFC 6749, section 2.3.1).
 fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }

@@ -3,14 +3,14 @@
 /// Why a sign-in fails.
 #[derive(Debug)]
 pub enum Refusal {
-    /// This browser has not begun it, or too long ago, or it has ended already.
+    /// This browser has no open attempt: it began none, or the attempt has expired or ended.
     Unknown,
-    /// The provider has refused: its code, and what it says about it.
+    /// The provider refused: its error code and description.
     Declined { code: String, words: Option<String> },
-    /// The provider cannot be asked now.
+    /// The provider cannot be reached now.
     Away(String),
-    /// What the provider has said is not what it must be.
+    /// The provider's response is invalid.
     Unsound(String),
-    /// The provider vouches for them, and the settings do not let them in: a sentence to them.
+    /// The provider identified the person, but the settings do not admit them: a sentence for the person.
     NotLetIn(String),
 }

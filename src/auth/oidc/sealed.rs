@@ -1,4 +1,4 @@
-//! Cookies that browsers keep for us, and can neither read nor change.
+//! Cookies that browsers keep for the server but can neither read nor change.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::config::{KEY_BYTES, SignInConfig};
 use crate::error::{Error, Result};
 use crate::vault::Vault;
 
-/// What a cookie is for, so that none is taken for another.
+/// The purpose of a cookie; it is authenticated, so that one kind cannot be used as another.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Attempt,
@@ -17,10 +17,10 @@ pub enum Kind {
     Hint,
 }
 
-/// Seals with a key of `TIDINGS_SECRET`, and opens with that of `TIDINGS_PREVIOUS_SECRET`, too.
+/// Encrypts with a key derived from `TIDINGS_SECRET`; also decrypts with that of `TIDINGS_PREVIOUS_SECRET`.
 pub struct Seals {
     vault: Vault,
-    /// Whose they are: with another provider, or as another client of it, nobody is signed in.
+    /// Issuer and client id. With another provider or client, all cookies become invalid.
     whose: String,
 }
 
@@ -30,16 +30,16 @@ impl Seals {
         Ok(Self { vault: Vault::of(keys)?, whose: format!("{} {}", config.issuer, config.client_id) })
     }
 
-    /// A cookie's content.
+    /// Encrypts a cookie's value.
     pub fn close(&self, kind: Kind, what: &impl Serialize) -> Result<String> {
         let text = serde_json::to_vec(what).map_err(Error::internal)?;
         self.vault.seal(&self.of(kind), &text)
     }
 
-    /// What was closed as one of this kind; nothing for any other text.
+    /// Decrypts a cookie's value; `None` unless it was encrypted as this kind.
     pub fn open<T: DeserializeOwned>(&self, kind: Kind, sealed: &str) -> Option<T> {
         let secret = self.vault.open(&self.of(kind), sealed).ok()?;
-        // By way of a value: a struct with flattened fields finds no number in the text itself (`arbitrary_precision`).
+        // Through a `Value`: with `arbitrary_precision`, structs with flattened fields cannot read numbers from text.
         T::deserialize(serde_json::from_slice::<Value>(secret.bytes()).ok()?).ok()
     }
 
@@ -48,7 +48,7 @@ impl Seals {
     }
 }
 
-/// A key that says nothing of the secret from which it comes, nor is one of tokens (RFC 5869).
+/// Derives the cookie key (RFC 5869). It reveals nothing of the secret and differs from the key of tokens.
 fn key(secret: &str) -> Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     let material = Salt::new(HKDF_SHA256, b"tidings").extract(secret.as_bytes());

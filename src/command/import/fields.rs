@@ -1,4 +1,4 @@
-//! What a line says, by column.
+//! The values of a line, by column.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
@@ -6,16 +6,16 @@ use tidings::clock::{self, Millis};
 use tidings::error::{Error, Result};
 use tidings::json::is_reserved;
 
-/// How lines are written.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// RFC 4180, with commas, and the names of the columns in the first line.
+    /// RFC 4180, separated by commas, with the column names in the first line.
     Csv,
-    /// A JSON object in each line.
+    /// One JSON object per line.
     Jsonl,
 }
 
-/// What a line says. A column that is left out says nothing, nor does null or an empty cell.
+/// The values of a line. A missing column, null and an empty cell have no value.
 pub struct Fields {
     said: Map<String, Value>,
     format: Format,
@@ -26,26 +26,26 @@ impl Fields {
         Self { said, format }
     }
 
-    /// A text; ids may be whole numbers.
+    /// A string; ids may also be whole numbers.
     pub fn text(&mut self, name: &str) -> Result<Option<String>> {
         match self.said.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(Value::Number(number)) if !number.is_f64() => Ok(Some(number.to_string())),
-            Some(_) => Err(Error::bad_input(name, "must be a text")),
+            Some(_) => Err(Error::bad_input(name, "must be a string")),
         }
     }
 
-    /// A text that must be there.
+    /// A required string.
     pub fn required(&mut self, name: &str) -> Result<String> {
         self.text(name)?.ok_or_else(|| Error::bad_input(name, "is required"))
     }
 
-    /// Texts: an array, or in a cell with semicolons between them.
+    /// A list of strings: an array, or in CSV one cell separated by semicolons.
     pub fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>> {
         let text = |value| match value {
             Value::String(text) => Ok(text),
-            _ => Err(Error::bad_input(name, "must be an array of texts")),
+            _ => Err(Error::bad_input(name, "must be an array of strings")),
         };
         match (self.said.remove(name), self.format) {
             (None, _) => Ok(None),
@@ -53,11 +53,11 @@ impl Fields {
                 Ok(Some(texts.split(';').map(|text| text.trim().to_owned()).collect()))
             }
             (Some(Value::Array(texts)), _) => texts.into_iter().map(text).collect::<Result<_>>().map(Some),
-            _ => Err(Error::bad_input(name, "must be an array of texts")),
+            _ => Err(Error::bad_input(name, "must be an array of strings")),
         }
     }
 
-    /// Any JSON, which in a cell is a text.
+    /// Any JSON; in CSV, the cell contains JSON text.
     pub fn json(&mut self, name: &str) -> Result<Option<Value>> {
         match (self.said.remove(name), self.format) {
             (Some(Value::String(text)), Format::Csv) => {
@@ -69,7 +69,7 @@ impl Fields {
         }
     }
 
-    /// An instant as the API has them.
+    /// An instant in the format of the API.
     pub fn instant(&mut self, name: &str) -> Result<Option<Millis>> {
         let text = self.text(name)?;
         text.map(|text| clock::instant(&text).map_err(|why| Error::bad_input(name, why))).transpose()

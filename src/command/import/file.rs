@@ -1,4 +1,4 @@
-//! The lines of a file, one after the other, in constant memory.
+//! Reads the lines of a file one at a time, in constant memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -13,10 +13,10 @@ use tidings::json::is_reserved;
 use super::fields::{Fields, Format};
 use super::strict::{Misquoted, Strict};
 
-/// The most bytes of a line, or of a record of several lines.
+/// Maximum bytes of a line, or of a record that spans several lines.
 const LINE: usize = 1024 * 1024;
 
-/// What begins files of some programs, and says nothing.
+/// Byte order mark that some programs put at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file that can be read several times.
@@ -27,8 +27,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// The file at a path, or for `-` what comes in, kept in a file that has no name until the process ends. The format is told
-    /// by the name where it is not given.
+    /// Opens the file at a path. `-` copies standard input to an anonymous temporary file that exists until the process
+    /// ends. Without `format`, the file's extension decides.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self> {
         let name = path.display().to_string();
         let unreadable = |error| Error::Config(format!("{name} cannot be read: {error}"));
@@ -39,7 +39,7 @@ impl Source {
             _ => None,
         };
         let Some(format) = format.or(told) else {
-            return Err(Error::Config(format!("{name} is called neither .csv nor .jsonl: say --format")));
+            return Err(Error::Config(format!("{name} ends in neither .csv nor .jsonl: add --format")));
         };
         let file = if path.as_os_str() == "-" {
             kept(io::stdin().lock())?
@@ -51,12 +51,13 @@ impl Source {
         Ok(Self { name, file, format })
     }
 
-    /// As its user calls it.
+    /// The path as the user gave it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All lines from the first on, in which there may be these columns. Two readings at the same time disturb each other.
+    /// Reads all lines from the first one, with these columns allowed. Readers share the file position: use one at a
+    /// time.
     pub fn lines(&self, columns: &'static [&'static str]) -> Result<Lines> {
         let unreadable = |error| Error::Config(format!("{} cannot be read: {error}", self.name));
         let mut file = self.file.try_clone().map_err(unreadable)?;
@@ -87,7 +88,7 @@ impl Source {
 
 fn kept(mut input: impl Read) -> Result<File> {
     let folder = std::env::temp_dir();
-    let unusable = |error| Error::Config(format!("what comes in is kept in {} (TMPDIR): {error}", folder.display()));
+    let unusable = |error| Error::Config(format!("cannot buffer the input in {} (TMPDIR): {error}", folder.display()));
     let mut file = tempfile::tempfile_in(&folder).map_err(unusable)?;
     io::copy(&mut input, &mut file).map_err(unusable)?;
     Ok(file)
@@ -95,7 +96,7 @@ fn kept(mut input: impl Read) -> Result<File> {
 
 fn check_names(names: &[String], columns: &[&str]) -> Result<(), String> {
     if names.is_empty() {
-        return Err("is empty: the first line names the columns".into());
+        return Err("is empty: the first line must name the columns".into());
     }
     for (place, name) in names.iter().enumerate() {
         if !columns.contains(&name.as_str()) {
@@ -109,10 +110,10 @@ fn check_names(names: &[String], columns: &[&str]) -> Result<(), String> {
 }
 
 fn unknown(name: &str, columns: &[&str]) -> String {
-    format!("there is no column {name:?}: there are {}", columns.join(", "))
+    format!("there is no column {name:?}: the columns are {}", columns.join(", "))
 }
 
-/// What is read, until a record is longer than any may be.
+/// Fails once a record exceeds the maximum length.
 struct Bounded {
     inner: File,
     left: Arc<AtomicUsize>,
@@ -122,7 +123,7 @@ impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let many = self.inner.read(buffer)?;
         let left = self.left.load(Ordering::Relaxed);
-        // What is read ahead belongs to the next record.
+        // Bytes read ahead belong to the next record.
         if left == 0 {
             return Err(io::Error::other(format!("no line may have more than {LINE} bytes")));
         }
@@ -136,7 +137,7 @@ enum Records {
     Jsonl { input: BufReader<Bounded>, line: u64 },
 }
 
-/// A line by its number, or what is wrong with it.
+/// A line with its number, or what is wrong with it.
 pub type Line = (u64, Result<Fields, String>);
 
 /// The lines of a file.
@@ -144,7 +145,7 @@ pub struct Lines {
     records: Records,
     columns: &'static [&'static str],
     left: Arc<AtomicUsize>,
-    /// Where it could not be read any further, nobody knows where the next line begins.
+    /// After a read error the start of the next line is unknown, so reading ends.
     is_over: bool,
 }
 
@@ -195,12 +196,12 @@ impl Iterator for Lines {
 
 fn object(text: &[u8], columns: &[&str]) -> Result<Fields, String> {
     if is_reserved(text) {
-        return Err("it has a key that is reserved: it begins with $serde_json::private::".into());
+        return Err("it has a key with the reserved prefix $serde_json::private::".into());
     }
     let said: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
-        // Its line is always the first: which one of the file it is stands before.
+        // The JSON parser always reports line 1; the caller adds the line number of the file.
         let (why, column) = (error.to_string(), error.column());
-        format!("no JSON object: {} at column {column}", why.split(" at line ").next().unwrap_or_default())
+        format!("not a JSON object: {} at column {column}", why.split(" at line ").next().unwrap_or_default())
     })?;
     match said.keys().find(|name| !columns.contains(&name.as_str())) {
         Some(name) => Err(unknown(name, columns)),
@@ -211,15 +212,15 @@ fn object(text: &[u8], columns: &[&str]) -> Result<Fields, String> {
 fn told(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("has {len} fields, and the first line names {expected_len}")
+            format!("has {len} fields, but the first line names {expected_len}")
         }
-        csv::ErrorKind::Utf8 { err, .. } => format!("field {} is no UTF-8", err.field() + 1),
+        csv::ErrorKind::Utf8 { err, .. } => format!("field {} is not UTF-8", err.field() + 1),
         csv::ErrorKind::Io(error) => error.to_string(),
         _ => error.to_string(),
     }
 }
 
-/// Where a quote is wrong, if that is why.
+/// The misplaced quote, if that is the cause of the error.
 fn misquoted(error: &csv::Error) -> Option<&Misquoted> {
     match error.kind() {
         csv::ErrorKind::Io(error) => error.get_ref()?.downcast_ref(),

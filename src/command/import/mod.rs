@@ -1,7 +1,7 @@
-//! Moving over from tables of one's own, by files: users, subscriptions, and what was sent before.
+//! `tidings import`: imports users, subscriptions and earlier notifications from files.
 //!
-//! A file is read twice: once to check all of it, and once to bring it over, in steps of 1,000 lines, each in transactions of
-//! its own. What is there already is passed over, so that the same command goes on where another one was cut off.
+//! A file is read twice: once to check all of it, once to import it, in batches of 1,000 lines, each with transactions
+//! of its own. Rows that exist already are skipped, so after an interruption the same command continues.
 
 mod fields;
 mod file;
@@ -30,34 +30,34 @@ use subscriptions::Subscriptions;
 use table::Table;
 use users::Users;
 
-/// Lines of one step.
+/// Lines per batch.
 const LINES: usize = 1000;
 
-/// Bad lines that are told before it is given up.
+/// The check stops after this many invalid lines.
 const BAD: usize = 20;
 
-/// After how many lines it is told how far it is.
+/// Lines between two progress messages.
 const TOLD: u64 = 100_000;
 
-/// How often a step is tried that the database has no time for, and how long it is waited in between.
+/// Attempts per batch while the database is unavailable, and the pause between them.
 const TRIES: usize = 30;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What to bring over, and from where.
+/// Options of `tidings import`.
 #[derive(Args)]
 pub struct Import {
-    /// What the file has.
+    /// Kind of rows in the file.
     #[arg(value_enum)]
     what: What,
-    /// The file; `-` for what comes in.
+    /// File to import; `-` for standard input.
     file: PathBuf,
-    /// Whose it is. There must be one of this name.
+    /// Tenant to import into; it must exist.
     #[arg(long)]
     tenant: String,
-    /// How the file is written, where its name does not end in .csv, .jsonl or .ndjson.
+    /// Format of the file; required if its name does not end in .csv, .jsonl or .ndjson.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Only check the file, and say what would be done.
+    /// Only check the file, and print what an import would do.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -66,17 +66,17 @@ pub struct Import {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
-    /// By id: name, avatarUrl, locale, groups.
+    /// Columns: id, name, avatarUrl, locale, email, groups.
     Users,
-    /// By user, targetType, target, and actions or reason.
+    /// Columns: user, targetType, target, and actions or reason.
     Subscriptions,
-    /// By key, from the oldest to the newest: type, receiver, title, body, link, params, data, sender, targetType, target, action,
-    /// createdAt, readAt, archivedAt.
+    /// Columns: key, type, receiver, title, body, link, params, data, sender, targetType, target, action, createdAt,
+    /// readAt, archivedAt; oldest first.
     Notifications,
 }
 
 impl Import {
-    /// Brings it over, and says what came of it; nothing where any line is bad.
+    /// Imports the file and prints the result. Changes nothing if any line is invalid.
     pub async fn run(self) -> Result<()> {
         let source = Source::open(&self.file, self.format)?;
         let (_held, app) = start_over(self.config, Use::Beside).await?;
@@ -88,7 +88,8 @@ impl Import {
             What::Notifications => work.bring::<Notifications>().await,
         };
         app.db.close().await;
-        let done = if self.dry_run { "the file is checked, nothing was changed" } else { "all of it is brought over" };
+        let done =
+            if self.dry_run { "the file was checked and nothing was changed" } else { "everything was imported" };
         say_done(&format!("{}\n", told?), done)
     }
 }
@@ -107,7 +108,7 @@ impl Work {
         loop {
             let (rows, bad) = step(&mut table, &mut lines);
             if let Some((line, error)) = bad.first() {
-                return Err(Error::Config(format!("{name}:{line}: {error}: the file was changed meanwhile")));
+                return Err(Error::Config(format!("{name}:{line}: {error}: the file changed during the import")));
             }
             if rows.is_empty() {
                 break;
@@ -128,7 +129,7 @@ impl Work {
         Ok(format!("{name}: {many} lines: {}{dry}", table.told()))
     }
 
-    /// Looks at all lines, tells those that are bad, and returns how many there are.
+    /// Checks all lines, prints the invalid ones, and returns the number of lines.
     async fn check<T: Table>(&self) -> Result<u64> {
         let name = self.source.name();
         let (mut table, mut lines) = (T::default(), self.source.lines(T::COLUMNS)?);
@@ -160,10 +161,10 @@ impl Work {
     }
 }
 
-/// Each with its number.
+/// Values with their line numbers.
 type Numbered<T> = Vec<(u64, T)>;
 
-/// The next lines, and what is wrong with others among them.
+/// Reads the next batch; returns its valid rows and the errors of its other lines.
 fn step<T: Table>(table: &mut T, lines: &mut Lines) -> (Numbered<T::Row>, Numbered<String>) {
     let (mut rows, mut bad) = (Vec::new(), Vec::new());
     while rows.len() < LINES && bad.len() < BAD {
@@ -177,12 +178,12 @@ fn step<T: Table>(table: &mut T, lines: &mut Lines) -> (Numbered<T::Row>, Number
     (rows, bad)
 }
 
-/// Brings lines over as soon as the database has time for it.
+/// Imports a batch, and retries while the database is unavailable.
 async fn patiently<T: Table>(table: &mut T, needs: &Needs, rows: Vec<T::Row>) -> Result<()> {
     for _ in 1..TRIES {
         match table.make(needs, rows.clone()).await {
             Err(Error::Unavailable(why)) => {
-                tracing::warn!("{why}: it is tried again");
+                tracing::warn!("{why}: retrying");
                 sleep(PAUSE).await;
             }
             made => return made,

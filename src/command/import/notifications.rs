@@ -1,4 +1,4 @@
-//! What was sent before, with what its receivers have done with it.
+//! Earlier notifications, with their read and archived state.
 
 use tidings::clock::Millis;
 use tidings::domain::channel::Target;
@@ -9,13 +9,13 @@ use tidings::error::{Error, Result};
 use super::fields::Fields;
 use super::table::{Table, by_column};
 
-/// What came of notifications.
+/// Counts of the import.
 #[derive(Default)]
 pub struct Notifications {
     brought: Brought,
-    /// Of a dry run, in which nothing is made that could be found.
+    /// In a dry run: the notifications that earlier batches would have created, which the database does not have.
     before: Foretold,
-    /// Of the line before.
+    /// `createdAt` of the previous line.
     created_at: Option<Millis>,
 }
 
@@ -43,13 +43,13 @@ impl Table for Notifications {
         let created_at = line.instant("createdAt")?;
         let created_at = created_at.ok_or_else(|| Error::bad_input("createdAt", "is required"))?;
         if self.created_at.replace(created_at).is_some_and(|before| created_at < before) {
-            let message = "must not be before that of the line before: the file goes from the oldest to the newest";
+            let message = "must not be earlier than on the line before: sort the file from the oldest to the newest";
             return Err(Error::bad_input("createdAt", message));
         }
         let target = match (line.text("targetType")?, line.text("target")?) {
             (Some(target_type), Some(id)) => Some(Target { target_type, id }),
             (None, None) => None,
-            _ => return Err(Error::bad_input("target", "must be there where targetType is, and only there")),
+            _ => return Err(Error::bad_input("target", "must be given together with targetType")),
         };
         let past = Past {
             created_at,
@@ -98,11 +98,11 @@ impl Table for Notifications {
     fn told(&self) -> String {
         let Brought { made, late, unwanted, there, others, old } = self.brought;
         let mut told =
-            vec![format!("{made} notifications made"), format!("{there} there already"), format!("{old} too old")];
+            vec![format!("{made} notifications created"), format!("{there} already existed"), format!("{old} too old")];
         for (many, what) in [
-            (late, "made as of the end of the log, which is newer"),
-            (unwanted, "made for receivers who have switched them off"),
-            (others, "left out, for something else was sent under their keys"),
+            (late, "created with a later time (the log has newer entries)"),
+            (unwanted, "created for receivers who have switched them off"),
+            (others, "skipped (their keys were used for something else)"),
         ] {
             if many > 0 {
                 told.push(format!("{many} {what}"));

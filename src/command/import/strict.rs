@@ -1,10 +1,10 @@
-//! What RFC 4180 says of quotes, which the reader of CSV takes more lightly: with a quote too few, the lines of others would become
-//! part of one field.
+//! Enforces the quoting rules of RFC 4180. The CSV reader is more lenient: after a missing quote it would read the
+//! following lines as part of one field.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Read};
 
-/// A quote that is not where it may be.
+/// A misplaced quote.
 #[derive(Debug)]
 pub struct Misquoted {
     pub line: u64,
@@ -24,13 +24,13 @@ enum At {
     /// Before the first character of a field.
     Begin,
     Bare,
-    /// Within quotes that were opened in this line.
+    /// Within quotes opened in this line.
     Quoted(u64),
-    /// After a quote within quotes: it ends the field, or is the first of two.
+    /// After a quote within quotes: it ends the field, or is the first of an escaped pair.
     Quote(u64),
 }
 
-/// Passes on what it reads until a quote is wrong, and then fails with [`Misquoted`].
+/// Passes bytes through until a quote is misplaced, then fails with [`Misquoted`].
 pub struct Strict<R> {
     inner: R,
     at: At,
@@ -50,7 +50,7 @@ impl<R> Strict<R> {
             (At::Quoted(from), b'"') => At::Quote(from),
             (At::Quote(from), b'"') | (At::Quoted(from), _) => At::Quoted(from),
             (At::Quote(_), _) => {
-                let why = "has something after a closing quote: within quotes, a quote is written twice";
+                let why = "has text after a closing quote: write a quote within quotes twice";
                 return Err(Misquoted { line: self.line, why: why.into() });
             }
         };

@@ -7,17 +7,17 @@ use tidings::error::{Error, Result};
 use super::fields::Fields;
 use super::table::{Table, by_column};
 
-/// What came of subscriptions.
+/// Counts of the import.
 #[derive(Default)]
 pub struct Subscriptions {
     made: u64,
     there: u64,
 }
 
-/// A user, and what they want to hear of a target.
+/// A user, and the actions of a target to subscribe to.
 #[derive(Clone)]
 pub struct Subscription {
-    /// Whose actions are those of the choice once that is looked up.
+    /// Its `actions` are filled in once the choice is resolved.
     subscriber: Subscriber,
     what: Choice,
 }
@@ -49,7 +49,7 @@ impl Table for Subscriptions {
         let what = match (line.texts("actions")?, line.text("reason")?) {
             (Some(actions), None) => Choice::Actions(actions),
             (None, Some(reason)) => Choice::Reason(reason),
-            _ => return Err(Error::bad_input("actions", "must be there, or a reason, and not both")),
+            _ => return Err(Error::bad_input("actions", "or `reason` must be given, but not both")),
         };
         Ok(Subscription { subscriber, what })
     }
@@ -80,6 +80,6 @@ impl Table for Subscriptions {
     }
 
     fn told(&self) -> String {
-        format!("{} subscriptions made, {} there already", self.made, self.there)
+        format!("{} subscriptions created, {} already existed", self.made, self.there)
     }
 }

@@ -1,28 +1,28 @@
-//! What a kind of file is to the import.
+//! What the import needs to know about a kind of file.
 
 use tidings::domain::tenant::Needs;
 use tidings::error::{Error, Result};
 
 use super::fields::Fields;
 
-/// What a file may have.
+/// A kind of file.
 pub trait Table: Default {
-    /// What a line says.
+    /// A parsed line.
     type Row: Clone;
     const COLUMNS: &'static [&'static str];
-    /// Reads a line, and finds what is wrong with it in itself, or beside the one before it.
+    /// Parses a line. Fails if the line is invalid by itself or does not fit the line before it.
     fn read(&mut self, line: &mut Fields) -> Result<Self::Row>;
-    /// What else is wrong with lines, with the place of each.
+    /// Checks lines against the database; returns each error with the index of its row.
     async fn check(&mut self, needs: &Needs, rows: &[Self::Row]) -> Result<Vec<(usize, Error)>>;
-    /// Counts what would come of lines.
+    /// Counts what an import of these rows would do.
     async fn count(&mut self, needs: &Needs, rows: Vec<Self::Row>) -> Result<()>;
-    /// Brings lines over, and counts what came of them. Those that are there already stay.
+    /// Imports rows and counts the results. Rows that exist already stay as they are.
     async fn make(&mut self, needs: &Needs, rows: Vec<Self::Row>) -> Result<()>;
-    /// What was counted.
+    /// The counts, for output.
     fn told(&self) -> String;
 }
 
-/// An error that blames a column, where the domain blames what it calls otherwise.
+/// Renames the field of an error to the column of the file.
 pub fn by_column(error: Error) -> Error {
     let Error::BadInput { field, message } = error else { return error };
     let column = match field.as_str() {

@@ -15,17 +15,17 @@ use tidings::mail;
 use super::fields::Fields;
 use super::table::Table;
 
-/// What came of users.
+/// Counts of the import.
 #[derive(Default)]
 pub struct Users {
     made: u64,
     changed: u64,
     there: u64,
-    /// Of a dry run, in which nobody is made who could be found.
+    /// In a dry run: the users that earlier batches would have created, which the database does not have.
     before: Seen,
 }
 
-/// New users, and the profiles that they have: hashes, for there may be millions.
+/// Hashes of new users' ids, with hashes of their profiles; hashes, because there may be millions.
 type Seen = HashMap<u64, u64>;
 
 fn hash(of: impl Hash) -> u64 {
@@ -42,7 +42,7 @@ pub struct User {
 }
 
 impl Users {
-    /// Returns those whose profiles are to be saved, and how many are made, changed, and there already.
+    /// Returns the profiles to save, and the numbers of new, changed and unchanged users.
     async fn sort<'a>(
         (app, tenant): &Needs,
         rows: &'a [User],
@@ -104,7 +104,7 @@ impl Table for Users {
         let known = channel::named_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
         let missing = |(place, row): (usize, &User)| {
             let code = row.groups.iter().find(|code| !known.contains_key(*code))?;
-            Some((place, Error::bad_input("groups", format!("names no group: {code:?}"))))
+            Some((place, Error::bad_input("groups", format!("names no group: {code:?}; create it with saveUserGroup"))))
         };
         Ok(rows.iter().enumerate().filter_map(missing).collect())
     }
@@ -136,11 +136,11 @@ impl Table for Users {
     }
 
     fn told(&self) -> String {
-        format!("{} users made, {} changed, {} there already", self.made, self.changed, self.there)
+        format!("{} users created, {} changed, {} already existed", self.made, self.changed, self.there)
     }
 }
 
-/// All of their addresses.
+/// The user's only contact: an email address.
 fn contact(address: &str) -> Result<Vec<Contact>> {
     let address = mail::address(address).map_err(|error| error.within("email"))?;
     Ok(vec![Contact { kind: Kind::Email, address }])

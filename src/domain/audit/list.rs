@@ -1,4 +1,4 @@
-//! The list of what was done.
+//! Lists audited acts.
 
 use entity::audit_entry::{Column, Entity as Entries};
 use entity::notification::{self, Entity as Notifications, Kind};
@@ -14,17 +14,17 @@ use crate::error::Result;
 use crate::model::actor::Actor;
 use crate::model::slice::{End, Slice};
 
-/// Entries, and notifications, that a page passes over at the most.
+/// The most entries, and the most notifications, that a page examines.
 const PASSED_OVER: u64 = 10_000;
 
-/// Which entries; what is left out does not count.
+/// Conditions on acts; `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// The name of who did it.
+    /// The name of the actor.
     pub actor: Option<String>,
-    /// As the API calls it; one of these.
+    /// Any of these, as the API calls them.
     pub actions: Option<Vec<String>>,
-    /// To what it was done, as the table names it.
+    /// The subject of the act, as the table names it.
     pub subject: Option<(Subject, String)>,
     /// At this instant or later.
     pub since: Option<Millis>,
@@ -32,8 +32,8 @@ pub struct Filter {
     pub until: Option<Millis>,
 }
 
-/// A part of the list, newest first: walks of `audit_entry_tenant`, or `audit_entry_subject`, and of the key of `notification`, which end
-/// after 10,000 each.
+/// A page of the list, newest first: walks of `audit_entry_tenant` or `audit_entry_subject`, and of `notification`'s
+/// key. Each ends after 10,000 rows.
 pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: &Slice<Place>) -> Result<Page> {
     let (after, before) = (slice.after.unwrap_or(Place::NEWEST), slice.before.map_or(Place::OLDEST, Place::before));
     let walk = |older, newer| Walk { older, newer, from: slice.from, many: slice.many };
@@ -58,12 +58,12 @@ impl Walk {
         if self.from == End::First { Order::Desc } else { Order::Asc }
     }
 
-    /// What a walk passes by that ends at a number.
+    /// The rows up to where the walk ends.
     fn up_to(self, id: impl ColumnTrait, last: i64) -> Expr {
         if self.from == End::First { id.gte(last) } else { id.lte(last) }
     }
 
-    /// Whether what is beyond this instant may be asked for.
+    /// Whether acts beyond this time can match the filter.
     fn goes_on(self, filter: &Filter, at: Millis) -> bool {
         match self.from {
             End::First => filter.since.is_none_or(|since| at >= since),
@@ -102,7 +102,7 @@ async fn log(app: &App, tenant: &Tenant, filter: &Filter, walk: Walk) -> Result<
     Ok(Part { entries, cut: last.filter(|(_, at)| walk.goes_on(filter, *at)) })
 }
 
-/// What services and operators have sent, as long as it is kept.
+/// Notifications that services and operators sent, as long as they are retained.
 async fn sent(app: &App, tenant: &Tenant, filter: &Filter, walk: Walk) -> Result<Part> {
     use notification::Column;
     let db = &app.db.read;
@@ -157,7 +157,7 @@ async fn sent(app: &App, tenant: &Tenant, filter: &Filter, walk: Walk) -> Result
     Ok(Part { entries, cut: last.filter(|(_, at)| walk.goes_on(filter, *at)) })
 }
 
-/// By which mutation something of a kind is sent; `sendNotifications` sends each as one of these.
+/// The mutation that sends this kind. `sendNotifications` counts as one of these for each notification.
 fn action(kind: Kind) -> &'static str {
     match kind {
         Kind::Announcement => "sendAnnouncement",

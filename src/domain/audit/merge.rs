@@ -1,15 +1,16 @@
-//! Two lists of what was done as one, newest first.
+//! Merges the two lists of audited acts into one, newest first.
 
 use super::Entry;
 use crate::clock::Millis;
 use crate::model::slice::{End, Slice};
 
-/// A cut through both lists: what stands after it, and is older, are the entries of the log and the notifications with numbers below these.
+/// A cut through both lists: the acts after the cut are older, with an entry id or notification id below these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub entry: i64,
     pub notification: i64,
-    /// The list of the act right before the cut; that list's number is then the number of the act. `None` if no act is right before the cut.
+    /// The list that holds the act directly before the cut; its id above is the id of that act. `None` without such an
+    /// act.
     pub behind: Option<List>,
 }
 
@@ -21,12 +22,12 @@ pub enum List {
 }
 
 impl Place {
-    /// Before everything.
+    /// Before all acts.
     pub(super) const NEWEST: Self = Self { entry: i64::MAX, notification: i64::MAX, behind: None };
-    /// Behind everything.
+    /// After all acts.
     pub(super) const OLDEST: Self = Self { entry: 0, notification: 0, behind: None };
 
-    /// The cut before the act that this one is behind.
+    /// The cut directly before the act that this cut follows.
     pub(super) fn before(self) -> Self {
         let one = |list| i64::from(self.behind == Some(list));
         Self { entry: self.entry + one(List::Log), notification: self.notification + one(List::Sent), behind: None }
@@ -40,27 +41,28 @@ impl Place {
     }
 }
 
-/// A part of what was done.
+/// A page of the merged list.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Newest first, each with the place behind it.
+    /// Newest first, each with the cut behind it.
     pub entries: Vec<(Place, Entry)>,
-    /// Where it goes on, away from the end that it was read from, if it does.
+    /// Where the list goes on in the direction of the read, if it does.
     pub goes_on_at: Option<Place>,
 }
 
 /// One of the two lists, read from one end of a range.
 pub(super) struct Part {
-    /// By their numbers, from that end on.
+    /// Acts with their ids, in the order of the read.
     pub entries: Vec<(i64, Entry)>,
-    /// Where the walk over it was ended, with the instant of what stands there; nothing where it came to its end.
+    /// The id and time where the read stopped early. `None` if it reached the end of the list.
     pub cut: Option<(i64, Millis)>,
 }
 
-/// A page of a part of both. Nothing is shown beyond what a walk that was cut may still find.
+/// Merges a part of each list into a page. If a read stopped early, the page ends at that time: unread acts may come
+/// next.
 ///
-/// Instants fall along a list as numbers do. Where wrong clocks have them rise, each act is still on one page of a walk; only the order
-/// between the two lists may depend on the end that a page is read from.
+/// Times decrease along each list, as ids do. If a wrong clock breaks that order, each act is still on exactly one
+/// page; only the order between the lists may then depend on the end of the read.
 pub(super) fn merged(log: Part, sent: Part, slice: &Slice<Place>) -> Page {
     let (many, is_forwards) = (slice.many, slice.from == End::First);
     let is_beyond = |at: Millis, of: Millis| if is_forwards { at < of } else { at > of };
@@ -77,7 +79,7 @@ pub(super) fn merged(log: Part, sent: Part, slice: &Slice<Place>) -> Page {
     let (mut log, mut sent) = (log.entries.into_iter().peekable(), sent.entries.into_iter().peekable());
     while entries.len() < many {
         let list = match (log.peek(), sent.peek()) {
-            // Of two at the same instant that of the log stands first.
+            // At the same time, the log entry comes first.
             (Some((_, one)), Some((_, other))) if (one.at >= other.at) == is_forwards => List::Log,
             (Some(_), None) => List::Log,
             (_, Some(_)) => List::Sent,
@@ -95,7 +97,7 @@ pub(super) fn merged(log: Part, sent: Part, slice: &Slice<Place>) -> Page {
     }
     let (has_log, has_sent) = (log.peek().is_some(), sent.peek().is_some());
     let goes_on = has_log || has_sent || log_cut.is_some() || sent_cut.is_some();
-    // What was walked over in vain is not walked over again.
+    // The next page need not scan again what this read examined without a match.
     for (list, walked_to, has_more) in [(List::Log, log_cut, has_log), (List::Sent, sent_cut, has_sent)] {
         if let Some((number, _)) = walked_to.filter(|_| !has_more) {
             *cut.number(list) = if is_forwards { number } else { number + 1 };
@@ -119,7 +121,7 @@ mod tests {
         Entry { at, actor, action: "act".into(), kind: Subject::Tenant, subject: None, count: 1, detail: None }
     }
 
-    /// A list of acts at these instants, whose numbers count down to 1: the part of it between two numbers, and so many at the most.
+    /// A list of acts at these times with ids that count down to 1; returns those between two ids, at most `many` + 1.
     fn part(ats: &[Millis], (above, below): (i64, i64), from: End, many: usize) -> Part {
         let numbers = (1..=i64::try_from(ats.len()).unwrap()).rev();
         let all = numbers.zip(ats).map(|(number, at)| (number, entry(*at)));
@@ -166,7 +168,7 @@ mod tests {
             let mut sorted = [log, sent].concat();
             sorted.sort_unstable_by(|one, other| other.cmp(one));
             assert_eq!((ats(&forwards), ats(&backwards)), (sorted.clone(), sorted.clone()), "{log:?} {sent:?}");
-            // Each place, whichever way it was come to, is behind its act and nothing else.
+            // Each cut is directly behind its act, from either end.
             for all in [&forwards, &backwards] {
                 for (index, (place, _)) in all.iter().enumerate() {
                     let rest =

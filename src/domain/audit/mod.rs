@@ -1,8 +1,8 @@
 //! The audit log: which service or operator did what to what, newest first.
 //!
-//! A mutation names its act (`Call::audits`), and the first of its transactions that changes a row writes the entry as its last statement
-//! (`database/act.rs`), so no operation can forget it. Sends have no entry of their own: `notification` records who sent it, so that a
-//! send costs nothing more, and the list merges both.
+//! A mutation names its act (`Call::audits`). Its first transaction that changes a row writes the entry as its last
+//! statement (`database/act.rs`), so no operation can forget it. Sends have no entry of their own: `notification`
+//! records the sender, so auditing a send costs nothing, and the list merges both.
 
 mod list;
 mod merge;
@@ -23,31 +23,31 @@ pub use entity::audit_entry::Subject;
 pub use list::{Filter, page};
 pub use merge::{List, Page, Place};
 
-/// The most acts that are told of one notification.
+/// The most acts returned per notification.
 const HISTORY: u64 = 20;
 
-/// Something that was done.
+/// An audited act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub at: Millis,
     pub actor: Actor,
-    /// What the API calls it.
+    /// The mutation or query, as the API names it.
     pub action: String,
     pub kind: Subject,
-    /// To what, as the table names it.
+    /// The object of the act, as the table names it.
     pub subject: Option<String>,
-    /// How many things or users it was about.
+    /// How many objects or users it concerned.
     pub count: i64,
-    /// What it was about in particular.
+    /// Further details.
     pub detail: Option<String>,
 }
 
-/// Writes down what changes nothing, and shall be known all the same.
+/// Writes an entry for an act that changes no rows but must be audited.
 pub async fn note(app: &App, act: &Act) -> Result<()> {
     transaction!(app.db, |txn| Ok(act.write(txn).await?))
 }
 
-/// What was done to notifications after they were sent, newest first, by their numbers: ranges of `audit_entry_subject`.
+/// The acts on notifications after they were sent, newest first, by notification id: ranges of `audit_entry_subject`.
 pub async fn histories(app: &App, tenant: &Tenant, notifications: &[i64]) -> Result<HashMap<i64, Vec<Entry>>> {
     let mut histories = HashMap::with_capacity(notifications.len());
     for id in notifications {
@@ -59,7 +59,7 @@ pub async fn histories(app: &App, tenant: &Tenant, notifications: &[i64]) -> Res
     Ok(histories)
 }
 
-/// Deletes a tenant's entries from before an instant, in steps: from the beginning of `audit_entry_tenant` on, as far as they are old.
+/// Deletes a tenant's entries from before an instant, in batches of 1,000 from the start of `audit_entry_tenant`.
 pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
     let mut swept = 0;
     loop {
@@ -77,7 +77,7 @@ pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
 }
 
 impl Entry {
-    /// Nothing where it was kept by a newer node, in words that are not known here.
+    /// `None` if a newer node wrote the entry with values that this version does not know.
     fn read(of: entity::audit_entry::Model) -> Option<Self> {
         Some(Self {
             at: of.at,

@@ -1,7 +1,8 @@
-//! Actions: what happens to targets. Any string of the partner, and a row from when it is first sent or preferred.
+//! Actions: what happens to targets. An action is any string of the tenant's backend. It gets a row when it is first
+//! sent or named in a preference.
 //!
-//! Whoever gets a row from here has it written down that it is in use, once an hour. So a row of which that was not said for
-//! the whole retention window is in nobody's hands, and the sweep may look in peace whether anything that is kept names it.
+//! Every use of a row updates its `used_at`, at most once an hour. No process still uses a row that was untouched for
+//! the whole retention window, so the sweep can safely check whether retained data names it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,27 +19,27 @@ use crate::database::{Act, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// The most actions of a tenant.
+/// Maximum actions of a tenant.
 const ACTIONS: i64 = 100_000;
 
-/// Where a tenant has so many, preferences make no more: users who think up actions leave room for those that are sent.
+/// Preferences create no more actions beyond this number, so that users cannot use up the room for sent actions.
 const PREFERRED: i64 = 10_000;
 
 /// `action.used_at` may lag by this much, in milliseconds.
 const USED: Millis = 60 * 60 * 1000;
 
-/// The rows of actions that are sent, made when they are first mentioned. `CONFLICT` beyond 100,000 of a tenant.
+/// The ids of sent actions. Creates missing rows. `CONFLICT` if that makes more than 100,000 actions of a tenant.
 pub async fn sent(app: &App, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, ActionId>> {
     let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
     made(app, tenant, &codes, ACTIONS).await
 }
 
-/// The rows of actions that somebody has an opinion of, made likewise; `CONFLICT` beyond 10,000 of a tenant.
+/// The ids of actions in preferences. Creates missing rows. `CONFLICT` if that makes more than 10,000 of a tenant.
 pub async fn preferred(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
     made(app, tenant, codes, PREFERRED).await
 }
 
-/// The rows of actions; those that are missing are made, unless the tenant then had more than `most`.
+/// The ids of actions. Creates missing rows; `CONFLICT` if the tenant would then have more than `most`.
 async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<HashMap<String, ActionId>> {
     let mut known = found(app, tenant, codes).await?;
     let missing: BTreeSet<&str> = codes.iter().filter(|code| !known.contains_key(**code)).copied().collect();
@@ -52,7 +53,9 @@ async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<H
             insert(txn, [Column::TenantId, Column::Code, Column::UsedAt], rows, Existing::Kept).await?;
             let many = Action::of_tenant(tenant.id).count_rows(txn).await?;
             if many > most {
-                return Err(Error::Conflict(format!("beyond {most} actions of a tenant no new ones are made here")));
+                return Err(Error::Conflict(format!(
+                    "the tenant has too many actions: at most {most} can be created this way"
+                )));
             }
             Ok(())
         })
@@ -62,7 +65,7 @@ async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<H
     Ok(known)
 }
 
-/// The rows of those of the actions that there are.
+/// The ids of those actions that exist.
 pub async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
     let mut known = HashMap::with_capacity(codes.len());
     let mut unknown: BTreeSet<&str> = BTreeSet::new();
@@ -81,13 +84,13 @@ pub async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap
     Ok(known)
 }
 
-/// Whether it is to be said again that an action is in use.
+/// Whether `used_at` is due for an update.
 fn is_idle(app: &App, used_at: Millis) -> bool {
     used_at < app.now() - USED
 }
 
-/// The rows of those of the actions that there are, with when they were said to be in use. Where that was to be said first, they
-/// are read once more: the sweep may have come before.
+/// The rows of existing actions, with their `used_at`. If it was due for an update, reads the rows again afterwards,
+/// because the sweep may have deleted them in between.
 async fn in_use(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<Vec<(String, ActionId, Millis)>> {
     loop {
         let known = Action::of_tenant(tenant.id).filter(Column::Code.among(&app.db.read, codes));
@@ -105,7 +108,7 @@ async fn in_use(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<Vec<(Strin
     }
 }
 
-/// Writes down that the actions are in use.
+/// Sets `used_at` of actions to now.
 async fn touch(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
     if actions.is_empty() {
         return Ok(());
@@ -122,8 +125,8 @@ async fn touch(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a tenant's actions that nobody used since an instant, a day ago at the latest, and that nothing names which is
-/// kept. Returns how many.
+/// Deletes a tenant's actions that were not used since `since` (at least a day ago) and that no retained data names.
+/// Returns how many.
 pub async fn sweep(app: &App, tenant: &Tenant, since: Millis) -> Result<u64> {
     let mut swept = 0;
     let mut after = Some(String::new());
@@ -138,7 +141,7 @@ pub async fn sweep(app: &App, tenant: &Tenant, since: Millis) -> Result<u64> {
     Ok(swept)
 }
 
-/// Deletes actions that nobody took up meanwhile.
+/// Deletes those actions that are still unused.
 async fn delete(app: &App, tenant: &Tenant, actions: &[ActionId], since: Millis) -> Result<u64> {
     if actions.is_empty() {
         return Ok(0);
@@ -149,7 +152,7 @@ async fn delete(app: &App, tenant: &Tenant, actions: &[ActionId], since: Millis)
     })
 }
 
-/// Those of the next actions after a code that nobody used since: a range of `action_code`. And the code to go on after.
+/// The unused ones of the next 1,000 actions after a code, and the code to go on after: a range of `action_code`.
 async fn idle(app: &App, tenant: &Tenant, after: &str, since: Millis) -> Result<(Option<String>, Vec<ActionId>)> {
     let next = Action::of_tenant(tenant.id).filter(Column::Code.gt(after)).order_by_asc(Column::Code);
     let next = next.limit(LIST as u64).all(&app.db.read).await?;
@@ -158,7 +161,7 @@ async fn idle(app: &App, tenant: &Tenant, after: &str, since: Millis) -> Result<
     Ok((last, idle))
 }
 
-/// Those of the actions that something names: a walk over all that the tenant sent, and over all preferences.
+/// The actions that notifications or preferences name: a walk over all of the tenant's notifications and preferences.
 async fn named(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<BTreeSet<ActionId>> {
     let db = &app.db.read;
     if actions.is_empty() {

@@ -22,12 +22,12 @@ use crate::model::check;
 use crate::model::template::{LetterTemplate, Template};
 use crate::model::wechat::WeChatTemplate;
 
-/// What `save` makes of a type: all of it, for what is left out goes back to its default.
+/// The new settings of a type. Omitted fields return to their defaults.
 pub type TypeChange = MessageType;
 
-/// Makes a type or changes the one with this code. `id` does not count.
+/// Creates a message type, or replaces the one with this code. Ignores `id`.
 ///
-/// A ttl counts for what is sent afterwards; a template for everything that is read afterwards.
+/// A new TTL applies to later notifications; a new template applies to everything that is read from now on.
 pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()> {
     change.check()?;
     let columns = [
@@ -55,7 +55,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
             return Err(Error::Conflict(format!("a tenant has at most {TYPES} message types")));
         }
         let saved = statement::named(txn, tenant, &change.code).await?;
-        let saved = saved.ok_or_else(|| Error::internal("a type that was saved is not there"))?;
+        let saved = saved.ok_or_else(|| Error::internal("a saved message type is missing"))?;
         save_rules(txn, tenant, saved.id, &change.delivery).await
     })
 }
@@ -99,17 +99,17 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
     Ok(())
 }
 
-/// Takes a type out of the catalogue, and says which it was; nothing where there is none.
+/// Deletes a message type and returns its id; `None` if there is no such type.
 ///
-/// A type under which something was sent stays (`CONFLICT`), for its items would belong nowhere. Raising the
-/// version first holds the tenant's row, so that no send can come in between.
+/// `CONFLICT` if notifications of the type exist, because their items would have no type. Incrementing the version
+/// first locks the tenant's row, so that no send can come in between.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<TypeId>> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
         raise_version(txn, tenant, app.now()).await?;
         let Some(found) = statement::named(txn, tenant, code).await? else { return Ok(None) };
         if found.used == 1 {
-            let message = format!("notifications of the message type {code:?} exist, so that it cannot be deleted");
+            let message = format!("the message type {code:?} cannot be deleted, because notifications of it exist");
             return Err(Error::Conflict(message));
         }
         let defaults = DefaultPreference::delete_of_tenant(tenant.id);
@@ -125,7 +125,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<Typ
     })
 }
 
-/// All of a tenant's, in no order.
+/// All message types of a tenant, unordered.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> {
     let mut rules: HashMap<TypeId, Vec<DeliveryRule>> = HashMap::new();
     let all = Rule::of_tenant(tenant.id).order_by_asc(delivery_rule::Column::Kind);

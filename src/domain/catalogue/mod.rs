@@ -1,10 +1,11 @@
-//! The catalogue of a tenant: message types, reasons, codes of views, target types, the follow policy and default preferences.
+//! The catalogue of a tenant: message types, reasons, view codes, target types, the follow policy and default
+//! preferences.
 //!
-//! Groups are no part of it: there may be thousands, and they come and go (`channel::group`).
+//! Groups are not part of it: there may be thousands, and they come and go (`channel::group`).
 //!
-//! It is kept in memory, whole, and is never stale where it matters: every change raises the tenant's
-//! `catalogue_version`, and what relies on the catalogue (an overview, a list, a send) compares the version in the
-//! very statement or transaction that uses it.
+//! The server caches the whole catalogue. It is never stale where that matters: every change increments the tenant's
+//! `catalogue_version`, and each use (an overview, a list, a send) compares the version in its own statement or
+//! transaction.
 
 pub mod action;
 mod message_type;
@@ -37,17 +38,17 @@ pub use target_type::{TargetType, delete as delete_target_type, save as save_tar
 pub use version::raise_version;
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};
 
-/// The catalogue as this process last saw it: for what checks its version against the database itself.
+/// The cached catalogue. Only for callers that compare its version with the database themselves.
 pub async fn cached(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
     fitting(app, tenant, |_| true).await
 }
 
-/// The catalogue at `version`, or as it is now: another than is remembered may be an older one, of a database that was restored.
+/// The cached catalogue if it has this version, else the current one: a restored database may have an older version.
 pub async fn at(app: &App, tenant: &Tenant, version: i64) -> Result<Arc<Catalogue>> {
     fitting(app, tenant, |catalogue| catalogue.version == version).await
 }
 
-/// The one that is remembered, if it fits; else as it is now. Whoever waited for another one's reading goes by that, if it fits.
+/// The cached catalogue if it fits, or else the current one. Concurrent callers share a load if its result fits.
 async fn fitting(app: &App, tenant: &Tenant, fits: impl Fn(&Catalogue) -> bool) -> Result<Arc<Catalogue>> {
     let known = || app.caches.catalogues.get(&tenant.id).filter(|catalogue| fits(catalogue));
     if let Some(catalogue) = known() {
@@ -60,13 +61,13 @@ async fn fitting(app: &App, tenant: &Tenant, fits: impl Fn(&Catalogue) -> bool) 
     }
 }
 
-/// The catalogue as it is now, for one small statement more than `cached`.
+/// The current catalogue. Costs one small statement more than `cached`.
 pub async fn current(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
     let (_, version) = head(&app.db.read, tenant).await?;
     at(app, tenant, version).await
 }
 
-/// The version is read before the rest: when something changes in between, the next comparison notices.
+/// Reads the version first: if something changes during the load, the next comparison detects it.
 async fn load(app: &App, tenant: &Tenant) -> Result<Arc<Catalogue>> {
     let CatalogueHead { version, follow_policy } = catalogue_head(&app.db.read, tenant).await?;
     let parts = Parts {

@@ -1,4 +1,4 @@
-//! Reasons: why somebody subscribes, and to which actions that subscribes them.
+//! Reasons to subscribe, each with the actions that it subscribes a user to.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check;
 
-/// The most actions of one reason.
+/// Maximum actions of one reason.
 const ACTIONS: usize = 100;
 
-/// Makes a reason or gives it other actions; who subscribed by it before keeps what they have.
+/// Creates a reason or changes its actions. Existing subscriptions stay as they are.
 pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) -> Result<()> {
     check::code("code", code)?;
     check::count("actions", actions.len(), ACTIONS)?;
@@ -33,7 +33,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
     })
 }
 
-/// Takes a reason out of the catalogue; who subscribed by it keeps what they have. False where there is none.
+/// Deletes a reason. Existing subscriptions stay. Returns false if there is no such reason.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
@@ -43,7 +43,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     })
 }
 
-/// All of a tenant's.
+/// All reasons of a tenant, with their actions.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, Vec<String>>> {
     let reasons = Reason::of_tenant(tenant.id).all(&app.db.read).await?.into_iter();
     reasons.map(|of| Ok((of.code, serde_json::from_str(&of.actions).map_err(Error::internal)?))).collect()

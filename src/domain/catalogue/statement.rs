@@ -1,4 +1,4 @@
-//! Statements over the catalogue.
+//! SQL for the catalogue.
 
 use entity::ids::TypeId;
 use sea_orm::FromQueryResult;
@@ -8,14 +8,14 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// A message type, and whether (1) something was sent under it.
+/// A message type. `used` is 1 if a notification of this type exists.
 #[derive(Debug, FromQueryResult)]
 pub struct Named {
     pub id: TypeId,
     pub used: i32,
 }
 
-/// The message type with a code: a probe of `message_type_code`, and one of `notification_type`.
+/// The message type with this code: one probe of `message_type_code` and one of `notification_type`.
 pub async fn named(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Named>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT t.id, CASE WHEN EXISTS (SELECT 1 FROM notification n WHERE n.tenant_id = t.tenant_id")

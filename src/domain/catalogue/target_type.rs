@@ -1,4 +1,4 @@
-//! Target types: which kinds of things users may subscribe to by themselves, and whether they may follow each other.
+//! Target types: which kinds of targets users may subscribe to by themselves, and whether they may follow each other.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check;
 
-/// The most target types of a tenant: the catalogue, which is kept in memory, holds them all.
+/// Maximum target types of a tenant. The cached catalogue holds them all.
 const TARGET_TYPES: i64 = 1000;
 
-/// A kind of targets.
+/// A kind of target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetType {
     pub code: String,
     pub subscription_policy: SubscriptionPolicy,
 }
 
-/// Makes a target type or changes it. Subscriptions stay as they are.
+/// Creates or changes a target type. Existing subscriptions stay as they are.
 ///
 /// `CONFLICT` beyond 1,000 target types.
 pub async fn save(app: &App, tenant: &Tenant, TargetType { code, subscription_policy }: &TargetType) -> Result<()> {
@@ -41,8 +41,8 @@ pub async fn save(app: &App, tenant: &Tenant, TargetType { code, subscription_po
     })
 }
 
-/// Takes a target type out of the catalogue, so that users cannot subscribe to its targets any more; subscriptions stay. False where
-/// there is none.
+/// Deletes a target type, so that users can no longer subscribe to its targets by themselves. Existing subscriptions
+/// stay. Returns false if there is no such type.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
@@ -52,7 +52,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     })
 }
 
-/// Says whether users may follow others by themselves. Follows stay as they are.
+/// Sets whether users may follow others by themselves. Existing follows stay as they are.
 pub async fn save_follow_policy(app: &App, tenant: &Tenant, policy: SubscriptionPolicy) -> Result<()> {
     transaction!(app.db, |txn| {
         raise_version(txn, tenant, app.now()).await?;
@@ -62,7 +62,7 @@ pub async fn save_follow_policy(app: &App, tenant: &Tenant, policy: Subscription
     })
 }
 
-/// All of a tenant's.
+/// All target types of a tenant, with their policies.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, SubscriptionPolicy>> {
     let types = Type::of_tenant(tenant.id).all(&app.db.read).await?;
     Ok(types.into_iter().map(|of| (of.code, of.subscription_policy)).collect())

@@ -1,4 +1,4 @@
-//! By what a cached catalogue is told from a newer one.
+//! The version that tells an outdated cached catalogue from the current one.
 
 use entity::prelude::*;
 use entity::tenant::{self, Column};
@@ -9,9 +9,9 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::hub::Notice;
 
-/// Tells every node that the catalogue is another; call it in the transaction that changes it.
+/// Increments the catalogue version and notifies every node. Call it in the transaction that changes the catalogue.
 ///
-/// It locks the tenant's row, so that changes of the catalogue and sends come one after the other.
+/// It locks the tenant's row, so catalogue changes and sends run one after the other.
 pub async fn raise_version(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<()> {
     let raise = next_version(Column::CatalogueVersion, now);
     tenant::Entity::update_of_tenant(tenant.id).col_expr(Column::CatalogueVersion, raise).exec(txn).await?;

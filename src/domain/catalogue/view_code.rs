@@ -1,4 +1,4 @@
-//! Codes of views: which kinds of chats, feeds and pages users may join by themselves.
+//! View codes: the kinds of chats, feeds and pages that users may join by themselves.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check;
 
-/// The most codes of a tenant: the catalogue, which is kept in memory, holds them all.
+/// Maximum view codes of a tenant. The cached catalogue holds them all.
 const CODES: i64 = 1000;
 
-/// A kind of views.
+/// A kind of view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewCode {
     pub code: String,
-    /// Users may join and leave its views by themselves.
+    /// Whether users may join and leave its views by themselves.
     pub is_open: bool,
 }
 
-/// Makes a code or changes it. Who is in a view of it stays.
+/// Creates or changes a view code. Members of its views stay.
 ///
 /// `CONFLICT` beyond 1,000 codes.
 pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewCode) -> Result<()> {
@@ -41,7 +41,7 @@ pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewC
     })
 }
 
-/// Takes a code out of the catalogue, which closes its views; who is in one stays. False where there is none.
+/// Deletes a view code, which closes its views; their members stay. Returns false if there is no such code.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     check::code("code", code)?;
     transaction!(app.db, |txn| {
@@ -51,7 +51,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
     })
 }
 
-/// All of a tenant's.
+/// All view codes of a tenant.
 pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, bool>> {
     let codes = Code::of_tenant(tenant.id).all(&app.db.read).await?;
     Ok(codes.into_iter().map(|of| (of.code, of.is_open)).collect())

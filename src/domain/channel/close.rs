@@ -1,9 +1,9 @@
-//! Closing channels: nothing is published to them any more, and whoever listened stops to, once they have what was.
+//! Closes channels: they get no more publications, and listeners are removed once they have synced the last one.
 //!
-//! That costs the request the same however many listen. A job goes through the listeners afterwards: those whose inboxes
-//! are beyond what was published to the channel are taken off it. The others are left alone, for an inbox that nobody
-//! opens is not made; they are looked at again every hour, until they have looked or the sweep has deleted what was
-//! published. Then the channel goes, too.
+//! Closing costs the request the same for any number of listeners. Afterwards a job goes through the listeners and
+//! removes those that have synced past the newest publication. It leaves the others alone, because unopened inboxes are
+//! not synced. The job checks them again every hour, until they have synced or the sweep has deleted the publications.
+//! Then it deletes the channel.
 
 use entity::channel::{self, Entity as Channel};
 use entity::ids::{ChannelId, Seq, UserId};
@@ -19,16 +19,16 @@ use crate::domain::job::{self, Job, Next};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Listeners of one transaction, which locks their rows.
+/// Listeners per transaction, which locks their rows.
 const LISTENERS: u64 = 500;
 
-/// How long those are left alone who have not looked, in milliseconds.
+/// How long the job waits for listeners who have not synced, in milliseconds.
 const PATIENCE: Millis = 3_600_000;
 
-/// How long what was published last waits for being counted, in milliseconds: who is taken off is not counted any more.
+/// How long the job waits for the last publication's counters, in milliseconds: removed users would not be counted.
 const COUNTING: Millis = 15_000;
 
-/// Nobody hears any more of what a user does.
+/// Closes the channel of a user's actions.
 pub async fn close_actor(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<()> {
     let code = Code::Actor(user.0);
     if let Some(audience) = audiences(txn, tenant, &[code]).await?.into_values().next() {
@@ -37,7 +37,7 @@ pub async fn close_actor(txn: &Transaction, tenant: &Tenant, user: UserId, now: 
     Ok(())
 }
 
-/// Takes a channel out of use: what was published to it stays, and its code is free again.
+/// Takes a channel out of use. Its publications stay, and its code is free again.
 pub(super) async fn close(txn: &Transaction, tenant: &Tenant, channel: ChannelId, now: Millis) -> Result<()> {
     let closed = Channel::update_many().col_expr(channel::Column::Kind, Expr::val(Kind::Deleted));
     let closed = closed.col_expr(channel::Column::Code, Expr::val(channel.to_string()));
@@ -45,7 +45,7 @@ pub(super) async fn close(txn: &Transaction, tenant: &Tenant, channel: ChannelId
     job::begin(txn, tenant, (job::Kind::Close, channel.0), None, now).await
 }
 
-/// Takes some listeners off a closed channel.
+/// Removes some listeners from a closed channel.
 pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job, now: Millis) -> Result<Next> {
     let channel = ChannelId(job.subject);
     let published = Publication::find().filter(publication::Column::ChannelId.eq(channel));

@@ -1,4 +1,4 @@
-//! Follows: users who hear of all that another one does.
+//! Follows: a user is notified of everything that another user does.
 
 use std::sync::Arc;
 
@@ -15,16 +15,17 @@ use crate::domain::user::{self, By};
 use crate::error::{Error, Result};
 use crate::model::slice::Slice;
 
-/// `follower` hears of what the user with the partner's id `actor` does from now on. Doing so again changes nothing. Returns who that is.
+/// From now on, notifies `follower` of all that the user with the external id `actor` does. Idempotent. Returns the
+/// actor.
 ///
-/// `FORBIDDEN` where users ask for it themselves and the tenant has not opened follows.
+/// `FORBIDDEN` if a user asks for it and the tenant does not allow users to follow by themselves.
 pub async fn follow(app: &Arc<App>, tenant: &Arc<Tenant>, by: By<'_>, follower: UserId, actor: &str) -> Result<UserId> {
     let mut permits = Permits::new(by, Subject::Follows);
     loop {
         let permit = permits.next(app, tenant).await?;
         let actor = user::mention_one(app, tenant, "user", actor).await?;
         if follower == actor {
-            return Err(Error::bad_input("user", "must be another user: nobody follows themselves"));
+            return Err(Error::bad_input("user", "must be another user: users cannot follow themselves"));
         }
         let now = app.now();
         let begun = transaction!(app.db, |txn| {
@@ -38,7 +39,7 @@ pub async fn follow(app: &Arc<App>, tenant: &Arc<Tenant>, by: By<'_>, follower: 
     }
 }
 
-/// The reverse.
+/// Ends a follow.
 pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
     let code = Code::Actor(actor.0);
     let Some(audience) = super::audiences(&app.db.read, tenant, &[code]).await?.into_values().next() else {
@@ -49,7 +50,7 @@ pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserI
     transaction!(app.db, |txn| listen::cease(txn, tenant, &[follower], &[audience.channel], now).await.map(drop))
 }
 
-/// A part of the channels of those whom a user follows, with their rows, oldest channel first, and whether it goes on beyond it.
+/// A page of the users that a user follows, with the channels, oldest channel first, and whether more follow.
 pub async fn following(app: &App, user: UserId, slice: Slice<ChannelId>) -> Result<(Vec<(ChannelId, UserId)>, bool)> {
     let followed = listen::range(user, Kind::Actor, slice).column(channel::Column::Id).column(channel::Column::Code);
     let (rows, goes_on) = slice.page(followed.into_tuple::<(ChannelId, String)>().all(&app.db.read).await?);

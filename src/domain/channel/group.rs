@@ -1,4 +1,4 @@
-//! Groups: roles, user types and segments that announcements address, and that may subscribe to targets.
+//! Groups: roles, user types and segments that announcements address and that may subscribe to targets.
 
 use std::collections::HashMap;
 
@@ -18,26 +18,26 @@ use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::slice::{End, Slice};
 
-/// The most members added or removed in one call.
+/// Maximum members added or removed in one call.
 const MEMBERS: usize = 10_000;
 
-/// Members changed in one transaction, which locks their rows.
+/// Members per transaction, which locks their rows.
 const MEMBERS_PER_TRANSACTION: usize = 512;
 
-/// A group as announcements address it.
+/// A group that announcements can address.
 #[derive(Clone, Debug, PartialEq, Eq, DerivePartialModel)]
 #[sea_orm(entity = "channel::Entity")]
 pub struct Group {
-    /// What its announcements are published to.
+    /// The channel of its announcements.
     #[sea_orm(from_col = "id")]
     pub channel: ChannelId,
-    /// The partner's code of it.
+    /// Its code in the tenant's backend.
     pub code: String,
-    /// For people.
+    /// A title for display.
     pub title: Option<String>,
 }
 
-/// A group by its channel; nothing where there is none, or none any more.
+/// The group with this channel. `None` if there is none, or if it was deleted.
 pub async fn find_by_channel(app: &App, tenant: &Tenant, channel: ChannelId) -> Result<Option<Group>> {
     let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Id.eq(channel));
     Ok(group.into_partial_model().one(&app.db.read).await?)
@@ -51,14 +51,14 @@ pub async fn all(app: &App, tenant: &Tenant) -> Result<Vec<Group>> {
     Ok(groups)
 }
 
-/// Those groups that there are, by code. A statement for every thousand.
+/// The groups that exist, by code. One statement per 1,000 codes.
 pub async fn named(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, Group>> {
     look_up(db, tenant, codes, |groups| groups).await
 }
 
-/// The same, and none of them is deleted before the transaction ends.
+/// Like [`named`], and prevents that a group is deleted before the transaction ends.
 pub async fn held(txn: &Transaction, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, Group>> {
-    // With the title, which is not in `channel_code`: where all columns are, MySQL locks that index's entry and not the row.
+    // Also selects the title: if the index `channel_code` covered all columns, MySQL would lock its entry, not the row.
     look_up(txn, tenant, codes, |groups| groups.order_by_asc(Column::Id).for_share()).await
 }
 
@@ -78,14 +78,14 @@ async fn look_up(
     Ok(known)
 }
 
-/// The group with this code.
+/// The group with this code, or `NOT_FOUND`.
 pub async fn find(app: &App, tenant: &Tenant, code: &str) -> Result<Group> {
     check::code("code", code)?;
     let found = named(&app.db.read, tenant, &[code.to_owned()]).await?.remove(code);
     found.ok_or_else(|| Error::not_found("group", code))
 }
 
-/// Makes a group, or gives it another title.
+/// Creates a group or changes its title.
 pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -> Result<Group> {
     check::code("code", code)?;
     if let Some(title) = title {
@@ -101,17 +101,17 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -
     find(app, tenant, code).await
 }
 
-/// Deletes a group, and says which it was; nothing where there is none.
+/// Deletes a group and returns its channel; `None` if there is no such group.
 ///
-/// Costs the same however many members it has: its channel lives on, closed, so that they still get what was sent to it
-/// before, and a new group with the same code begins anew.
+/// The cost does not depend on the number of members. The closed channel stays, so that members still get earlier
+/// announcements. A new group with the same code starts empty.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<ChannelId>> {
     check::code("code", code)?;
     let now = app.now();
     transaction!(app.db, |txn| {
         let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Code.eq(code));
         let Some(group) = group.for_update(txn).one(txn).await? else { return Ok(None) };
-        // First the channel, whose row whoever subscribes the group, or sends to it, locks too.
+        // Closes the channel first: subscribing the group or sending to it locks the same row.
         close::close(txn, tenant, group.id, now).await?;
         let subscribed = group_subscription::Column::GroupChannelId.eq(group.id);
         GroupSubscription::delete_many().filter(subscribed).exec(txn).await?;
@@ -119,9 +119,10 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<Cha
     })
 }
 
-/// Users hear what is sent to the group from now on; who was in it stays.
+/// Adds users to a group, from now on. Existing members stay.
 ///
-/// At most 10,000, in transactions of 512: where it fails, some may be in it already, and the same call again adds the rest.
+/// At most 10,000 users, in transactions of 512. If the call fails, some may already be members; repeating it adds the
+/// rest.
 pub async fn add_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
     check::count("users", users.len(), MEMBERS)?;
     check::codes("users", users)?;
@@ -145,7 +146,7 @@ async fn add_some(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> R
     })
 }
 
-/// Users no longer hear what is sent to the group; what was sent before is theirs. The same limits as [`add_members`].
+/// Removes users from a group. They keep earlier announcements. The same limits as [`add_members`].
 pub async fn remove_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
     check::count("users", users.len(), MEMBERS)?;
     check::codes("users", users)?;
@@ -164,7 +165,7 @@ async fn remove_some(app: &App, tenant: &Tenant, channel: ChannelId, users: &[St
     transaction!(app.db, |txn| listen::cease(txn, tenant, &users, &[channel], now).await.map(drop))
 }
 
-/// How many members groups have.
+/// The number of members of each group.
 pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<ChannelId, i64>> {
     let mut counts = HashMap::with_capacity(groups.len());
     for groups in groups.chunks(LIST) {
@@ -176,7 +177,7 @@ pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<Ch
     Ok(counts)
 }
 
-/// A part of a group's members, by their rows, and whether it goes on beyond it: a range of the index `subscription_channel_user`.
+/// A page of a group's members, by user id, and whether more follow: a range of the index `subscription_channel_user`.
 pub async fn members(app: &App, group: ChannelId, slice: Slice<UserId>) -> Result<(Vec<UserId>, bool)> {
     use subscription::Column::{ChannelId, UserId};
     let mut rows = Subscription::find().filter(ChannelId.eq(group)).limit(slice.many.saturating_add(1) as u64);

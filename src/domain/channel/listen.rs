@@ -1,10 +1,10 @@
-//! Beginning and ceasing to listen, for one user or many.
+//! Starts and ends subscriptions of one user or many.
 //!
-//! Both lock the users' rows, so that a sync comes before or after the whole of it. Who begins hears what is published after
-//! the end of the log as it is then, wherever their cursor stands: an inbox that nobody has opened stays unmade. Who ceases
-//! is synced first, in the same transaction, where something was published to the channel that they have not got. Sessions of the
-//! users are told when it is committed. What a group subscribes to is published to its own channel: its members listen to that
-//! already.
+//! Both lock the users' rows, so a sync happens entirely before or after them. A new subscriber gets everything that is
+//! published after the current end of the log, regardless of their cursor, so unopened inboxes need no sync. Before a
+//! subscription ends, the same transaction syncs the user if they have not received all of the channel's publications.
+//! The users' sessions are notified after the commit. Publications to a target that a group subscribes to also go to
+//! the group's own channel, so its members need no subscriptions of their own.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -28,14 +28,14 @@ use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::slice::{End, Slice};
 
-/// Subscriptions of several users to several channels that one statement looks for: as ranges they are the square of it.
+/// Pairs of several users and several channels per statement: the database reads up to the square of it in ranges.
 const PAIRS: usize = 64;
 
-/// The most channels that a user may listen to and subscribe to one more, groups included.
+/// The most channels of a user, groups included, with which they may still subscribe or follow. Groups are not limited.
 const CHANNELS: i64 = 20_000;
 
-/// A part of what a user listens to, of one kind, by channels, from its end on, with one more for whether it goes on there; no
-/// columns yet. A range of `subscription`'s key, with a probe of `channel` for each.
+/// A page of a user's channels of one kind, plus one row to tell whether more follow. Selects no columns yet. A range
+/// of `subscription`'s key, with a probe of `channel` for each row.
 pub(super) fn range(user: UserId, kind: Kind, slice: Slice<ChannelId>) -> Select<Subscription> {
     let mut rows = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
     rows = rows.filter(channel::Column::Kind.eq(kind)).limit(slice.many.saturating_add(1) as u64).select_only();
@@ -51,8 +51,8 @@ pub(super) fn range(user: UserId, kind: Kind, slice: Slice<ChannelId>) -> Select
     }
 }
 
-/// A user listens to channels of their own choice from now on. Returns how many subscriptions are new, or `None` if the permit
-/// does not hold any more; `CONFLICT` where they are too many.
+/// Subscribes a user to channels of their own choice, from now on. Returns how many subscriptions are new, or `None` if
+/// the permit is outdated. `CONFLICT` if the user has too many.
 pub(super) async fn begin_one(
     txn: &Transaction,
     tenant: &Tenant,
@@ -69,16 +69,16 @@ pub(super) async fn begin_one(
     begin_locked(txn, tenant, &wanted, locked, now).await?.created_count().map(Some)
 }
 
-/// The same for as many users as one transaction may lock, without a permit.
+/// Like [`begin_one`], for as many users as one transaction may lock, without a permit.
 pub(super) async fn begin_many(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<u64> {
     begin(txn, tenant, wanted, now).await?.created_count()
 }
 
-/// What came of beginning to listen.
+/// The outcome of subscribing.
 pub(super) struct Begun {
     /// How many subscriptions are new.
     pub created_count: u64,
-    /// To how many channels one of the users listens now, at the most.
+    /// The largest number of channels that one of the users now listens to.
     most: i64,
 }
 
@@ -92,10 +92,10 @@ impl Begun {
     }
 }
 
-/// Who is to listen to what.
+/// Users and the channels to subscribe them to.
 pub(super) type Pairs = BTreeSet<(UserId, ChannelId)>;
 
-/// Users listen to channels from now on, at most 1,000 of them; who did already goes on.
+/// Subscribes at most 1,000 users to channels, from now on. Existing subscriptions stay as they are.
 pub(super) async fn begin(txn: &Transaction, tenant: &Tenant, wanted: &Pairs, now: i64) -> Result<Begun> {
     let users: Vec<UserId> = wanted.iter().map(|(user, _)| *user).collect::<BTreeSet<_>>().into_iter().collect();
     let locked = sync::held(txn, tenant, &users).await?;
@@ -129,7 +129,7 @@ async fn begin_locked(
     Ok(Begun { created_count: new.len() as u64, most: more.iter().map(listens).max().unwrap_or_default() })
 }
 
-/// Those of the subscriptions that there are.
+/// Those of the subscriptions that exist.
 pub(super) async fn present(db: &impl ConnectionTrait, wanted: &Pairs) -> Result<Pairs> {
     let wanted: Vec<(UserId, ChannelId)> = wanted.iter().copied().collect();
     let is_of_one = |of: fn(&(UserId, ChannelId)) -> i64| wanted.iter().map(of).collect::<BTreeSet<_>>().len() == 1;
@@ -147,8 +147,8 @@ pub(super) async fn present(db: &impl ConnectionTrait, wanted: &Pairs) -> Result
     Ok(present)
 }
 
-/// Brings those inboxes near the end of the log that have to be at it when the users cease to listen to the channels. Call it before the
-/// transaction, so that little is left to do in it.
+/// Before a transaction that ends subscriptions, syncs the inboxes that it has to sync, to near the end of the log. So
+/// little is left to do in the transaction.
 pub(super) async fn before_ceasing(app: &App, tenant: &Tenant, users: &[UserId], channels: &[ChannelId]) -> Result<()> {
     let unheard = unheard(&app.db.read, users, channels).await?;
     if !unheard.is_empty() {
@@ -157,7 +157,7 @@ pub(super) async fn before_ceasing(app: &App, tenant: &Tenant, users: &[UserId],
     Ok(())
 }
 
-/// The users no longer listen to the channels. Returns how many subscriptions there were.
+/// Ends subscriptions of these users to these channels. Returns how many there were.
 pub(super) async fn cease(
     txn: &Transaction,
     tenant: &Tenant,
@@ -181,8 +181,8 @@ pub(super) async fn cease(
     Ok(removed_count)
 }
 
-/// Takes those of the users off a closed channel who are beyond the newest that was published to it, or began to listen
-/// after that, or are no users any more.
+/// Removes listeners from a closed channel: users who have synced its newest publication, who subscribed after it, or
+/// who no longer exist.
 pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[UserId], newest: Seq) -> Result<()> {
     let cursors = User::find().filter(user::Column::Id.among(txn, users)).order_by_asc(user::Column::Id);
     let cursors = cursors.for_update(txn).select_only().column(user::Column::Id).column(user::Column::CursorSeq);
@@ -200,7 +200,7 @@ pub(super) async fn take_off(txn: &Transaction, channel: ChannelId, users: &[Use
     count(txn, &beyond, -1).await
 }
 
-/// Those of the users (whose rows are locked) who listen to the channel.
+/// Those of the users who listen to the channel. The caller has locked their rows.
 async fn listeners(txn: &Transaction, channel: ChannelId, users: &[UserId]) -> Result<HashSet<UserId>> {
     let listeners = Subscription::find().filter(Column::ChannelId.eq(channel)).filter(Column::UserId.among(txn, users));
     let listeners = listeners.select_only().column(Column::UserId).into_tuple().all(txn).await?;

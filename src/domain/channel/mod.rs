@@ -1,4 +1,4 @@
-//! Channels: what notifications are published to and users listen to.
+//! Channels: notifications are published to them, and users listen to them.
 //!
 //! Subscribing to a target, following a user and being in a group are the same thing: a row of `subscription`.
 
@@ -39,14 +39,14 @@ pub use target::{
     subscription, subscriptions, unsubscribe, would_subscribe,
 };
 
-/// What reminders of one channel are published to: itself, and the groups that are subscribed to it.
+/// The channels that reminders for one channel are published to: itself, and the groups that subscribe to it.
 #[derive(Clone, Debug)]
 pub struct Audience {
     pub channel: ChannelId,
     pub groups: Vec<ChannelId>,
 }
 
-/// Those of the channels of targets and actors that exist: nobody ever listened to the others. One statement a kind.
+/// The existing ones of these target and actor channels; others have no listeners. One statement per kind and 1,000.
 pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code]) -> Result<HashMap<Code, Audience>> {
     let mut audiences: HashMap<Code, Audience> = HashMap::new();
     for kind in [Kind::Target, Kind::Actor] {
@@ -70,8 +70,8 @@ pub async fn audiences(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[Code
     Ok(audiences)
 }
 
-/// The rows of channels of one kind, in the order of `codes`, making those that are missing. Until the transaction ends they
-/// are not swept; others may open them at the same time.
+/// The ids of channels of one kind, in the order of `codes`. Creates missing ones. Until the transaction ends, the
+/// sweep cannot delete them, while other transactions can still open them.
 async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> Result<Vec<ChannelId>> {
     let mut rows = hold(txn, tenant, codes).await?;
     let missing: Vec<&Code> = codes.iter().filter(|code| !rows.contains_key(&code.text())).collect();
@@ -82,18 +82,18 @@ async fn open(txn: &Transaction, tenant: &Tenant, codes: &[Code], now: i64) -> R
         let missing: Vec<Code> = missing.into_iter().cloned().collect();
         rows.extend(hold(txn, tenant, &missing).await?);
     }
-    let vanished = || Error::Unavailable("a channel is being swept: try again in a moment".into());
+    let vanished = || Error::Unavailable("a channel is being deleted, try again in a moment".into());
     codes.iter().map(|code| rows.get(&code.text()).copied().ok_or_else(vanished)).collect()
 }
 
-/// The rows of those of the channels (of one kind) that there are, by their codes, each kept from being deleted.
+/// The ids of the existing channels of one kind, by code. Locks their rows against deletion.
 async fn hold(txn: &Transaction, tenant: &Tenant, codes: &[Code]) -> Result<HashMap<String, ChannelId>> {
     let Some(kind) = codes.first().map(Code::kind) else { return Ok(HashMap::new()) };
     let texts: Vec<String> = codes.iter().map(Code::text).collect();
     let mut rows = HashMap::with_capacity(codes.len());
     for texts in texts.chunks(LIST) {
         let known = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(kind)).filter(Column::Code.among(txn, texts));
-        // Whole rows: where all columns are in `channel_code`, MySQL locks that index's entry and not the row.
+        // Selects all columns. If `channel_code` covered them, MySQL would lock that index entry and not the row.
         for channel in known.order_by_asc(Column::Id).for_share().all(txn).await? {
             rows.insert(channel.code, channel.id);
         }

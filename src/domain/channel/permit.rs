@@ -1,7 +1,8 @@
-//! Whether users may subscribe and follow by themselves, as the tenant's catalogue says.
+//! Whether the tenant's catalogue allows users to subscribe and follow by themselves.
 //!
-//! The catalogue that is remembered decides, and the transaction that makes the subscription compares its version in the statement that
-//! locks the user's row. So the check costs no statement, and no subscription goes by an old catalogue.
+//! The cached catalogue decides. The transaction that creates the subscription compares the catalogue's version in the
+//! statement that locks the user's row. So the check costs no statement, and an outdated catalogue never permits a
+//! subscription.
 
 use entity::target_type::SubscriptionPolicy;
 
@@ -19,7 +20,7 @@ const TRIES: usize = 5;
 pub(super) enum Subject<'a> {
     /// Targets of a type.
     TargetsOf(&'a str),
-    /// What other users do.
+    /// Actions of other users.
     Follows,
 }
 
@@ -47,25 +48,25 @@ impl Subject<'_> {
     }
 }
 
-/// Permission to begin to listen, under one version of the catalogue or under any.
+/// Permission to subscribe, under one version of the catalogue or under any version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permit(Option<i64>);
 
 impl Permit {
-    /// Of the partner's backend, which no catalogue stops.
+    /// The permit of the tenant's backend, which the catalogue does not restrict.
     pub const BACKEND: Self = Self(None);
 
-    /// Whether it holds while the catalogue has this version.
+    /// Whether the permit is valid for this version of the catalogue.
     pub fn holds_at(self, catalogue_version: i64) -> bool {
         self.0.is_none_or(|version| version == catalogue_version)
     }
 }
 
-/// Gives the permits for a subscription: a new one each time the last no longer holds.
+/// Issues permits for a subscription: a new one each time the previous one is outdated.
 #[derive(Debug)]
 pub(super) struct Permits<'a> {
     subject: Subject<'a>,
-    /// Whether users ask for it themselves.
+    /// Whether a user asks, not the tenant's backend.
     is_by_user: bool,
     tries: usize,
 }
@@ -75,7 +76,7 @@ impl<'a> Permits<'a> {
         Self { subject, is_by_user: matches!(by, By::User(_)), tries: 0 }
     }
 
-    /// The next one. `FORBIDDEN` for users where the catalogue does not open the subject to them.
+    /// The next permit. `FORBIDDEN` for a user if the catalogue does not open the subject to users.
     pub async fn next(&mut self, app: &App, tenant: &Tenant) -> Result<Permit> {
         if !self.is_by_user {
             return Ok(Permit::BACKEND);

@@ -1,4 +1,4 @@
-//! Statements over channels and who listens to them.
+//! SQL for channels and their listeners.
 
 use entity::channel::Kind;
 use entity::ids::{ChannelId, UserId};
@@ -11,8 +11,8 @@ use crate::domain::inbox::standing::NEWEST;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Those of the users to whom something was published on one of the channels that they have not got: a probe of
-/// `publication`'s key for each subscription.
+/// The users with publications on one of these channels that they have not synced: a probe of `publication`'s key for
+/// each subscription.
 pub async fn unheard(db: &impl ConnectionTrait, users: &[UserId], channels: &[ChannelId]) -> Result<Vec<UserId>> {
     #[derive(FromQueryResult)]
     struct Row {
@@ -25,14 +25,14 @@ pub async fn unheard(db: &impl ConnectionTrait, users: &[UserId], channels: &[Ch
     Ok(sql.rows::<Row>(db).await?.into_iter().map(|row| row.id).collect())
 }
 
-/// How many users are in groups, and in how many places: so many of them at the most, in ranges of `subscription_channel`.
+/// How many distinct users and memberships groups have; stops at `most` memberships. Ranges of `subscription_channel`.
 #[derive(Debug, FromQueryResult)]
 pub struct Members {
     pub users: i64,
     pub places: i64,
 }
 
-/// See [`Members`].
+/// Counts [`Members`].
 pub async fn members(db: &impl ConnectionTrait, channels: &[ChannelId], most: i64) -> Result<Option<Members>> {
     let mut sql = Sql::new(db);
     sql.push(
@@ -42,7 +42,7 @@ pub async fn members(db: &impl ConnectionTrait, channels: &[ChannelId], most: i6
     sql.row(db).await
 }
 
-/// A channel, and whether (1) it is used no more.
+/// A channel. `is_unused` is 1 if it can be deleted.
 #[derive(Debug, FromQueryResult)]
 pub struct Swept {
     pub id: ChannelId,
@@ -61,7 +61,7 @@ pub async fn next(db: &impl ConnectionTrait, tenant: &Tenant, kind: Kind, after:
     sql.rows(db).await
 }
 
-/// Deletes those of the channels, whose rows are locked, that are used no more: by their keys, with three probes of keys each.
+/// Deletes the unused ones of these channels, by key, with three probes of keys each. The caller has locked their rows.
 pub async fn delete_unused(txn: &Transaction, channels: &[ChannelId]) -> Result<u64> {
     let mut sql = Sql::new(txn);
     sql.push("DELETE FROM channel WHERE id").among(channels);
@@ -69,7 +69,7 @@ pub async fn delete_unused(txn: &Transaction, channels: &[ChannelId]) -> Result<
     sql.run(txn).await
 }
 
-/// Adds that nobody listens to the channel `channel` and nothing is published to it: three probes of keys.
+/// Adds that `channel` has no listeners, users or groups, and no publications: three probes of keys.
 fn push_unused(sql: &mut Sql) {
     for table in [
         "subscription x WHERE x.channel_id",

@@ -1,4 +1,4 @@
-//! Channels that are used no more: nobody listens to them, and nothing that was published to them is kept.
+//! Deletes unused channels: those without listeners and without retained publications.
 
 use entity::channel::{Column, Entity as Channel};
 use entity::ids::ChannelId;
@@ -10,10 +10,11 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Deletes a tenant's unused channels of targets, users and deleted groups, in transactions of a thousand at most, and
-/// returns how many. What is listened to next gets a new one.
+/// Deletes a tenant's unused channels of targets, users and deleted groups, in transactions of at most 1,000. Returns
+/// how many. The next subscription creates the channel again.
 ///
-/// Safe while others begin to listen: they hold the channel's row (`open`), and here it is looked at again once it is locked.
+/// Safe while users subscribe: they hold a lock on the channel's row (`open`), and the sweep checks each channel again
+/// once it has the lock.
 pub async fn sweep(app: &App, tenant: &Tenant) -> Result<u64> {
     let mut swept = 0;
     for kind in [Kind::Target, Kind::Actor, Kind::Deleted] {
@@ -29,7 +30,7 @@ pub async fn sweep(app: &App, tenant: &Tenant) -> Result<u64> {
     Ok(swept)
 }
 
-/// The unused among the next channels of a kind after a code, and the code to go on after.
+/// The unused ones of the next 1,000 channels of a kind after a code, and the code to go on after.
 async fn unused(app: &App, tenant: &Tenant, kind: Kind, after: &str) -> Result<(Option<String>, Vec<ChannelId>)> {
     let next = statement::next(&app.db.read, tenant, kind, after).await?;
     let unused = next.iter().filter(|channel| channel.is_unused == 1).map(|channel| channel.id).collect();

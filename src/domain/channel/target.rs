@@ -1,4 +1,4 @@
-//! Subscriptions to targets, of users and of groups.
+//! Subscriptions of users and groups to targets.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -21,10 +21,10 @@ use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::slice::Slice;
 
-/// The most actions of one call, and those that one transaction unsubscribes from.
+/// Maximum actions per call, and unsubscriptions per transaction.
 const ACTIONS: usize = 100;
 
-/// Somebody listens to an action on a target.
+/// A subscription to an action on a target.
 #[derive(Clone, Debug)]
 pub struct TopicSubscription {
     pub channel: ChannelId,
@@ -33,39 +33,44 @@ pub struct TopicSubscription {
     pub created_at: Millis,
 }
 
-/// What subscribing did.
+/// The outcome of subscribing.
 #[derive(Debug)]
 pub struct Subscribed {
-    /// All that were asked for, new or not.
+    /// All requested subscriptions, new or not.
     pub subscriptions: Vec<TopicSubscription>,
     pub created_count: u64,
 }
 
-/// Who subscribes.
+/// The subscriber.
 #[derive(Clone, Copy, Debug)]
 pub enum Listener {
     User(UserId),
-    /// All members of the group with this channel, whoever they are when something happens.
+    /// All members of the group with this channel, as of the time of each notification.
     Group(ChannelId),
 }
 
-/// What to hear of a target.
+/// The actions to subscribe to.
 #[derive(Clone, Debug)]
 pub enum Choice {
     /// These actions, 1 to 100.
     Actions(Vec<String>),
-    /// Those of a reason of the catalogue.
+    /// The actions of a reason in the catalogue.
     Reason(String),
 }
 
-/// The actions that are chosen.
+/// The chosen actions.
 pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result<Vec<String>> {
     let actions = match what {
         Choice::Actions(actions) => actions,
         Choice::Reason(reason) => {
             let catalogue = catalogue::current(app, tenant).await?;
             let actions = catalogue.reasons.get(&reason).cloned();
-            return actions.ok_or_else(|| Error::bad_input("reason", format!("names no reason: {reason:?}")));
+            return actions.ok_or_else(|| {
+                Error::bad_input(
+                    "reason",
+                    format!("names no reason: {reason:?}; create it with saveSubscriptionReason"),
+                )
+            });
         }
     };
     if actions.is_empty() {
@@ -76,9 +81,9 @@ pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result
     Ok(actions)
 }
 
-/// Subscribes to actions on a target, from now on. Doing so again changes nothing.
+/// Subscribes to actions on a target, from now on. Idempotent.
 ///
-/// `FORBIDDEN` where users ask for it themselves and the tenant has not opened the target's type.
+/// `FORBIDDEN` if a user asks for it and the tenant does not open the target's type to users.
 pub async fn subscribe(
     app: &App,
     tenant: &Tenant,
@@ -118,17 +123,17 @@ pub async fn subscribe(
     }
 }
 
-/// Somebody who is to listen to actions on a target.
+/// A user to subscribe to actions on a target.
 #[derive(Clone, Debug)]
 pub struct Subscriber {
-    /// The partner's id.
+    /// The user's id in the tenant's backend.
     pub user: String,
     pub target: Target,
     pub actions: Vec<String>,
 }
 
 impl Subscriber {
-    /// Refuses ids and codes that are none.
+    /// Rejects invalid ids and codes.
     pub fn check(&self) -> Result<()> {
         check::code("user", &self.user)?;
         self.target.check()
@@ -139,8 +144,8 @@ impl Subscriber {
     }
 }
 
-/// Subscribes users, who are made where they were never mentioned, from now on, in transactions of 1,000 subscriptions. Returns
-/// how many are new.
+/// Subscribes users from now on, in transactions of 1,000 subscriptions. Creates users that were never mentioned.
+/// Returns how many subscriptions are new.
 pub async fn subscribe_all(app: &App, tenant: &Tenant, subscribers: &[Subscriber]) -> Result<u64> {
     let wanted: Vec<(&String, Code)> = subscribers.iter().flat_map(Subscriber::wants).collect();
     let mut created_count = 0;
@@ -153,7 +158,7 @@ pub async fn subscribe_all(app: &App, tenant: &Tenant, subscribers: &[Subscriber
 async fn subscribe_some(app: &App, tenant: &Tenant, wanted: &[(&String, Code)]) -> Result<u64> {
     let names: Vec<String> = wanted.iter().map(|(user, _)| (*user).clone()).collect();
     let users = user::mention(app, tenant, "user", &names).await?;
-    // In an order that is the same for all who make some of them.
+    // In the same order for all transactions that create some of them, to avoid deadlocks.
     let texts: BTreeMap<String, &Code> = wanted.iter().map(|(_, code)| (code.text(), code)).collect();
     let codes: Vec<Code> = texts.values().copied().cloned().collect();
     let now = app.now();
@@ -166,7 +171,7 @@ async fn subscribe_some(app: &App, tenant: &Tenant, wanted: &[(&String, Code)]) 
     })
 }
 
-/// How many subscriptions [`subscribe_all`] would make; of two that are the same, it counts one.
+/// How many subscriptions [`subscribe_all`] would create. Counts duplicates once.
 pub async fn would_subscribe(app: &App, tenant: &Tenant, subscribers: &[Subscriber]) -> Result<u64> {
     let wanted: HashSet<(&String, Code)> = subscribers.iter().flat_map(Subscriber::wants).collect();
     let names: BTreeSet<String> = wanted.iter().map(|(user, _)| (*user).clone()).collect();
@@ -178,8 +183,8 @@ pub async fn would_subscribe(app: &App, tenant: &Tenant, subscribers: &[Subscrib
     Ok((wanted.len() - present.len()) as u64)
 }
 
-/// Ends subscriptions to actions on a target, or to all of them, a hundred at a time. Returns how many there were, and of
-/// which channels.
+/// Ends subscriptions to these actions on a target, or to all of them, 100 per transaction. Returns how many there
+/// were, and their channels.
 pub async fn unsubscribe(
     app: &App,
     tenant: &Tenant,
@@ -212,8 +217,8 @@ pub async fn unsubscribe(
     Ok((removed_count, all))
 }
 
-/// A part of a user's subscriptions to targets, oldest channel first, and whether it goes on beyond it: a range of `subscription`'s
-/// key.
+/// A page of a user's subscriptions to targets, oldest channel first, and whether more follow: a range of
+/// `subscription`'s key.
 pub async fn subscriptions(app: &App, user: UserId, slice: Slice<ChannelId>) -> Result<(Vec<TopicSubscription>, bool)> {
     let rows = listen::range(user, Kind::Target, slice)
         .columns([subscription::Column::ChannelId, subscription::Column::CreatedAt]);
@@ -223,7 +228,7 @@ pub async fn subscriptions(app: &App, user: UserId, slice: Slice<ChannelId>) -> 
     Ok((rows.into_iter().filter_map(topic).collect(), goes_on))
 }
 
-/// A subscription by its channel; nothing where there is none.
+/// The subscription to a channel; `None` if there is none.
 pub async fn subscription(app: &App, who: Listener, of: ChannelId) -> Result<Option<TopicSubscription>> {
     let columns = [channel::Column::Code];
     let found: Option<(String, Millis)> = match who {
@@ -248,7 +253,7 @@ fn topic(channel: ChannelId, code: &str, created_at: Millis) -> Option<TopicSubs
 }
 
 async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
-    // Locked, so that a group that is being deleted does not hear of anything for its members afterwards.
+    // Locks the group, so that a group that is being deleted cannot subscribe afterwards.
     let held = Channel::find_by_id(group).filter(channel::Column::Kind.eq(Kind::Group)).for_update(txn);
     if held.one(txn).await?.is_none() {
         return Err(Error::Conflict("the group was deleted in the meantime".into()));
@@ -280,10 +285,10 @@ async fn created_at(txn: &Transaction, who: Listener, channels: &[ChannelId]) ->
     })
 }
 
-/// The channels of a target that somebody listens to, with their actions: a walk over all that they listen to.
+/// The channels of a target that the listener subscribes to, with their actions: a walk over all of its subscriptions.
 async fn listened(app: &App, tenant: &Tenant, who: Listener, target: &Target) -> Result<Vec<(ChannelId, String)>> {
-    // LIKE would need its wildcards escaped, and a range needs the same order of characters everywhere: the parts of
-    // the code are compared as a prefix of a known length instead, within what this listener listens to.
+    // `LIKE` would need escaped wildcards, and a range would need the same collation in every database. So this
+    // compares a prefix of known length, within the listener's subscriptions.
     let prefix = target.channel("").text();
     let characters = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
     let start = Func::cust("substr").arg(channel::Column::Code.into_expr()).arg(1).arg(characters);

@@ -1,4 +1,4 @@
-//! Measuring what must not be: overviews that the board lets stand though they are no more.
+//! Measures an error that must not happen: overviews that Redis reports as valid although they are outdated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::domain::overview::{self, Entry, Stood};
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
 
-/// What is logged where there are any.
-pub const DRIFTED: &str = "the board lets overviews stand that are no more";
+/// The log message if there are any.
+pub const DRIFTED: &str = "Redis calls cached overviews valid that are outdated";
 
-/// Overviews that are looked at each time.
+/// Overviews per check.
 const ENTRIES: usize = LIST;
 
-/// Counts those of this node's remembered overviews that hold by the board, and are others when they are read. Each node looks at its
+/// Counts this node's cached overviews that Redis calls valid but that differ when read again. Each node checks its
 /// own.
 pub async fn measure(app: &Arc<App>) -> Result<()> {
     let mut failures = Failures::default();
@@ -37,8 +37,8 @@ pub async fn measure(app: &Arc<App>) -> Result<()> {
     failures.end()
 }
 
-/// What was committed a moment ago may not be off the board yet, and nobody was told of it: what has changed is looked at again after
-/// longer than that can take.
+/// A recent commit may not have invalidated its tokens yet, and no client has learned of it. So this checks changed
+/// overviews again, after longer than an invalidation can take.
 async fn drift(app: &Arc<App>, tenant: &Arc<Tenant>, entries: &[Arc<Entry>]) -> Result<usize> {
     let mut changed: Vec<Stood> = Vec::new();
     for (entry, hung) in overview::doubtful(app, tenant, entries).await? {

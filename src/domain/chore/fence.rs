@@ -1,4 +1,4 @@
-//! What a node does before it uses a database that is another one than before, or has another history.
+//! Prepares a node for a database that is a different one than before, or has a different history.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::domain::live::Live;
 use crate::error::{Ailment, Error, Result};
 use crate::model::gaps::Gaps;
 
-/// How far numbers are raised: more than all tenants together can have published, and made of anything, in what is lost.
+/// How far numbers are raised: more than all tenants together can have used in the lost part of the history.
 const BY: i64 = 10_000_000;
 
-/// How long to wait before it is tried again.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Opens the fence again whenever it has closed.
+/// Opens the fence again each time it closes.
 pub async fn keep(app: &App, live: &Live) {
     loop {
         app.db.fence.closed().await;
@@ -34,10 +34,10 @@ pub async fn keep(app: &App, live: &Live) {
     }
 }
 
-/// Compares where connections lead with the lineage under which the numbers were given out; where they differ, forgets what is
-/// remembered, and raises the numbers unless another node has. Then connections are lent again.
+/// Compares the lineage of the connections with the lineage that the numbers belong to. If they differ, clears the
+/// caches and raises the numbers, unless another node has done that. Then the pool lends connections again.
 ///
-/// Fails with `Unavailable` where the database takes no writes.
+/// Fails with `Unavailable` if the database accepts no writes.
 pub fn settle<'a>(app: &'a App, live: &'a Live) -> BoxFuture<'a, Result<()>> {
     Box::pin(passing(settled(app, live)))
 }
@@ -47,7 +47,7 @@ async fn settled(app: &App, live: &Live) -> Result<()> {
     let Some(lineage) = app.db.lineage().await? else { return Ok(()) };
     let (known, number) = fence.known();
     if known.as_ref().is_some_and(|known| known.name == lineage.name) {
-        // It led elsewhere for a moment.
+        // The connections led to another database only for a moment.
         return opened(app, &lineage, number).await;
     }
     if lineage.is_read_only {
@@ -62,7 +62,7 @@ async fn settled(app: &App, live: &Live) -> Result<()> {
     let number = raised(app, &lineage, (known.is_some(), number)).await?;
     *app.gaps.write() = gaps(app).await?;
     if known.is_some() {
-        // What requests of before have found out meanwhile.
+        // Clears it again: earlier requests may have filled the caches meanwhile.
         forget(app, live);
     }
     opened(app, &lineage, number).await
@@ -70,13 +70,13 @@ async fn settled(app: &App, live: &Live) -> Result<()> {
 
 async fn opened(app: &App, lineage: &Lineage, number: u64) -> Result<()> {
     if !app.db.fence.open(lineage, number) {
-        return Err(Error::Unavailable("the database leads elsewhere again".into()));
+        return Err(Error::Unavailable("the connections lead to another database again".into()));
     }
     app.db.close_strays().await;
     Ok(())
 }
 
-/// Forgets all that may mean something else by now. Sessions end, and come back with their cursors.
+/// Clears everything that may now be wrong. Sessions end, and reconnect with their cursors.
 fn forget(app: &App, live: &Live) {
     app.db.fence.begin_era();
     app.caches.clear();
@@ -86,11 +86,11 @@ fn forget(app: &App, live: &Live) {
     live.end();
 }
 
-/// Raises all numbers, unless that was done; returns how often it was by now. Nodes do it one after the other.
+/// Raises all numbers, unless that was already done. Returns how often they have been raised. Nodes take turns.
 ///
-/// If the database has no lineage row, no node has looked at it before. Then only a node that knew another database can tell a change.
+/// Without a lineage row, no node has seen this database before. Only a node that knew another one can detect a change.
 async fn raised(app: &App, lineage: &Lineage, (knew_another, number): (bool, u64)) -> Result<u64> {
-    // A database that has not heard of the last time may have given out numbers since that no other database knows.
+    // If this database missed the last raise, it may have given out numbers since that no other database knows.
     let is_done = |of: &Standing| of.name == *lineage.name && of.number >= number;
     let further = |of: &Standing| {
         let number = of.number.max(number) + 1;
@@ -104,10 +104,10 @@ async fn raised(app: &App, lineage: &Lineage, (knew_another, number): (bool, u64
         }
     });
     match generated {
-        // The database user lacks the right. The operator must know, but the server can serve.
+        // The database user lacks the privilege. The operator must know, but the server can still serve requests.
         Err(Error::Internal(cause)) => {
             let cause = Error::Internal(cause).told();
-            let hint = "this database user may not raise generated ids: run `tidings restored` as one who may";
+            let hint = "this database user may not raise generated ids: run `tidings restored` as a user who may";
             tracing::error!(cause, "{hint}");
         }
         other => other?,
@@ -129,13 +129,13 @@ async fn raised(app: &App, lineage: &Lineage, (knew_another, number): (bool, u64
             tenants,
             number,
             lineage = &*lineage.name,
-            "all numbers are raised: what may be lost means nothing else"
+            "raised all ids and log positions, so that lost ones are not used again"
         );
     }
     Ok(number)
 }
 
-/// What stands in the database, or that it is of no lineage where that much is known.
+/// The lineage row. If it is missing and this node knew another database, returns an empty lineage.
 async fn stood(txn: &Transaction, knew_another: bool) -> Result<Option<Standing>> {
     let stood = standing(txn).await?;
     Ok(stood.or_else(|| knew_another.then(|| Standing { number: 0, name: String::new() })))

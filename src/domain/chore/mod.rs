@@ -1,4 +1,4 @@
-//! Chores: what the server does from time to time, on one node.
+//! Scheduled maintenance tasks. Each run happens on one node.
 
 pub mod drift;
 pub mod fence;
@@ -17,14 +17,14 @@ use crate::clock::Millis;
 use crate::database::transaction;
 use crate::error::Result;
 
-/// What is to be done, and how often.
+/// A task. It runs at a fixed interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chore {
-    /// Adding up how many have received and read what was sent.
+    /// Adds up how many users received and read each notification.
     Count,
-    /// Deleting what is past the retention window.
+    /// Deletes data past the retention window.
     Sweep,
-    /// Deleting what is left of users who are none any more.
+    /// Deletes leftover rows of erased users.
     Orphans,
 }
 
@@ -37,7 +37,7 @@ impl Chore {
         }
     }
 
-    /// Milliseconds from one time to the next.
+    /// The interval in milliseconds.
     fn every(self) -> Millis {
         match self {
             Self::Count => 10_000,
@@ -46,10 +46,10 @@ impl Chore {
         }
     }
 
-    /// Whether it is due, and this node is the one to do it: the first to move its next time on.
+    /// Tries to claim the task: true if it is due and this node is the first to move its next due time.
     ///
-    /// A node that dies over it leaves it to whoever comes when it is due again. A time that is farther off than it can
-    /// be was set by a clock that went wrong, and does not count.
+    /// If the node dies during the task, the next run happens when it is due again. A due time further away than the
+    /// interval was set by a wrong clock, so the task counts as due.
     pub async fn is_ours(self, app: &App) -> Result<bool> {
         let now = app.now();
         let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + self.every()));

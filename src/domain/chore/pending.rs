@@ -1,4 +1,4 @@
-//! Jobs that were begun, and that whoever began them has left: each node goes on with them.
+//! Resumes jobs that were started and left unfinished. Every node does this.
 
 use crate::app::App;
 use crate::database::transaction;
@@ -6,7 +6,7 @@ use crate::domain::job::{self, Kind};
 use crate::domain::{channel, privacy, tenant};
 use crate::error::Result;
 
-/// Goes on with all jobs that are due. One that fails is left for the next time, and stops no other.
+/// Continues all jobs that are due. A failed job waits for the next run and does not stop the others.
 pub async fn work(app: &App) -> Result<()> {
     let mut after = 0;
     loop {
@@ -15,7 +15,7 @@ pub async fn work(app: &App) -> Result<()> {
         after = last.id;
         for job in jobs {
             if let Err(error) = finish(app, job).await {
-                tracing::warn!(job = job.id, cause = error.told(), "a job has to wait");
+                tracing::warn!(job = job.id, cause = error.told(), "a job failed and stays pending");
             }
         }
     }

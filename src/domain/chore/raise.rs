@@ -1,8 +1,8 @@
-//! Raising numbers beyond any that may have been given out.
+//! Raises ids and log positions beyond any that may have been given out.
 //!
-//! The log of a database that was restored, or that lost its end in a failover, ends earlier than it did, and would grow again over
-//! places that clients know as cursors and ids. So each log, and all generated ids, go on further than any that may have been given
-//! out. The gap is remembered: a cursor within it is of what was lost.
+//! After a restore, or a failover that lost recent commits, the log ends earlier than before. It would grow again over
+//! positions that clients know as cursors and ids. So each log and all generated ids continue beyond any number that
+//! may have been given out. The database records the gap: a cursor in it belongs to the lost part.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -16,13 +16,13 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
 
-/// The row of `server` that says under which lineage the numbers were given out.
+/// The row of `server` with the lineage that the numbers belong to.
 const NAME: &str = "lineage";
 
-/// Under which lineage the numbers of a database are given out.
+/// The lineage that the numbers of a database belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// How often they were raised.
+    /// How often the numbers were raised.
     pub number: u64,
     /// The lineage's name.
     pub name: String,
@@ -34,12 +34,12 @@ impl Display for Standing {
     }
 }
 
-/// The row that is always there.
+/// A row that every database has.
 const FIRST: &str = "name";
 
 /// Reads the row. `None` if no node has compared lineages yet. Other nodes wait here until the transaction ends.
 ///
-/// Fails with `Unavailable` while a dump is restored that has not come so far: a row of ours would be in its way.
+/// Fails with `Unavailable` while a dump is being restored and has not reached `server` yet: our row would conflict.
 pub(super) async fn standing(txn: &Transaction) -> Result<Option<Standing>> {
     if server::Entity::find_by_id(FIRST).for_update(txn).one(txn).await?.is_none() {
         return Err(Error::Unavailable("the database is being restored".into()));
@@ -59,7 +59,7 @@ pub(super) async fn stand(txn: &Transaction, standing: &Standing) -> Result<()> 
     Ok(())
 }
 
-/// Lets the logs of all tenants go on further, remembers the gaps, and returns how many tenants there are.
+/// Moves the logs of all tenants forward, records the gaps, and returns how many tenants there are.
 pub(super) async fn raise_logs(txn: &Transaction, by: i64, now: Millis) -> Result<u64> {
     leave_gaps(txn, by, now).await?;
     let further = |column: Column| Expr::col(column).add(by);

@@ -1,4 +1,4 @@
-//! After a restore with all nodes stopped: what clients know of what was lost must not come to mean something else.
+//! Raises all numbers after a restore with all nodes stopped, so that lost ids and cursors never get a new meaning.
 
 use futures_util::future::BoxFuture;
 
@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::database::{raise_generated, transaction};
 use crate::error::Result;
 
-/// Lets all tenants go on `by` numbers further, and returns how many they are. Nobody may serve the database meanwhile.
+/// Raises all tenants' numbers by `by` and returns the number of tenants. No node may serve the database meanwhile.
 pub fn restored(app: &App, by: i64) -> BoxFuture<'_, Result<u64>> {
     Box::pin(raised(app, by))
 }
@@ -18,7 +18,7 @@ async fn raised(app: &App, by: i64) -> Result<u64> {
     transaction!(app.db, |txn| {
         let tenants = raise_logs(txn, by, app.now()).await?;
         if let Some(lineage) = &lineage {
-            // The nodes that start next need not do it again.
+            // Spares the nodes that start next from raising them again.
             let number = standing(txn).await?.map_or(0, |of| of.number) + 1;
             stand(txn, &Standing { number, name: (*lineage.name).to_owned() }).await?;
         }

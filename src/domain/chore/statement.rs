@@ -1,10 +1,10 @@
-//! Statements over the numbers of all tenants.
+//! SQL over the logs of all tenants.
 
 use crate::clock::Millis;
 use crate::database::{Sql, Transaction};
 use crate::error::Result;
 
-/// Remembers the gap that each log is about to have: a row a tenant, read and written once in a failover.
+/// Records the gap that each log is about to have: one row per tenant, written and read once per failover.
 pub async fn leave_gaps(txn: &Transaction, by: i64, now: Millis) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("INSERT INTO gap (tenant_id, after_seq, upto_seq, created_at) SELECT id, last_seq, last_seq + ").bind(by);

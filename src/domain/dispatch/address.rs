@@ -1,4 +1,4 @@
-//! What is learned of users' addresses by sending to them.
+//! Records which addresses work, by the results of deliveries.
 
 use entity::contact::{Column, Entity as Contacts};
 use entity::prelude::*;
@@ -10,10 +10,10 @@ use crate::domain::lane::{Blame, Delivery, Outcome};
 use crate::domain::user;
 use crate::error::Result;
 
-/// After so many refusals in a row nothing is sent to an address any more.
+/// After this many consecutive refusals an address gets no more deliveries.
 const REFUSALS: i64 = 3;
 
-/// Notes which addresses work, and which were refused.
+/// Resets the failures of addresses that accepted a delivery, and counts the refusals of others.
 pub async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
     let taken = all.iter().filter(|(_, outcome)| outcome.error.is_none()).map(|(delivery, _)| delivery.contact_id);
     user::works_again(txn, &taken.collect::<Vec<_>>()).await?;

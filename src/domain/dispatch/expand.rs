@@ -1,4 +1,4 @@
-//! What has fallen due becomes a delivery for each address of whoever still has it, and has not read it; or wakes their digests.
+//! Turns due dispatches into deliveries to the addresses of users who still need them, or schedules digests.
 
 use entity::dispatch::{self, Column, Entity as Dispatches};
 use entity::ids::UserId;
@@ -17,12 +17,12 @@ use crate::domain::user::again;
 use crate::error::Result;
 use crate::model::catalogue::DeliveryRule;
 
-/// Users of one step.
+/// Users per step.
 const USERS: u64 = 500;
 
-/// Goes on with what is due first by one step; whether there may be more. Nothing where the lane is not this node's any more.
+/// Processes one step of the first due dispatch. Returns whether there may be more, or `None` if the lease is lost.
 ///
-/// Inboxes are synced before: what counts is what their users would see if they looked now.
+/// Syncs the inboxes first, so that the result is what users would see now.
 pub async fn expand(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
     again(|| next(app, tenant, kind, lease)).await
 }
@@ -44,15 +44,15 @@ async fn next(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Op
     step(app, tenant, lease, &due, found, last).await
 }
 
-/// What becomes of an item for some of its audience.
+/// The result of a step.
 #[derive(Default)]
 struct Found {
     told: Vec<Told>,
-    /// When they are to be told of all that is unread instead.
+    /// Users who get a digest instead, and when.
     digests: Vec<(UserId, Millis)>,
 }
 
-/// The addresses at which the item is to arrive, or the users who are to have it in their digests.
+/// The addresses that get the item, or the users who get it in their digest.
 async fn found(
     app: &App,
     tenant: &Tenant,
@@ -81,7 +81,7 @@ async fn found(
     Ok(Found { told: items.map(told).collect(), ..Found::default() })
 }
 
-/// Writes down what came of a step: up to where the audience was gone through, or that it was to its end.
+/// Records a step: its deliveries and digests, and how far it got in the audience, or that the dispatch is done.
 async fn step(
     app: &App,
     tenant: &Tenant,
@@ -108,7 +108,7 @@ async fn step(
     })
 }
 
-/// Whom it named stays known: other channels may have it before them.
+/// Keeps the rows of `recipient`: other destinations may still need them.
 async fn end(txn: &Transaction, of: &dispatch::Model) -> Result<()> {
     let done = Dispatches::delete_many().filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq));
     done.exec(txn).await?;

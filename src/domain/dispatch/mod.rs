@@ -1,12 +1,14 @@
-//! Deliveries to users' own addresses, over any destination that leads there.
+//! Deliveries to users' own addresses, over any kind of destination that reaches users.
 //!
-//! For each publication of a type with a delivery rule, `take` writes a `dispatch`. When it is due, `expand` syncs the inboxes that the
-//! publication may have reached, 500 at a time, and writes a delivery for each address whose user still has the item, unread if the rule
-//! says so. `prepare` checks the same again right before the attempt. Reading, retraction, expiry and preferences therefore need no code
-//! here: the inbox knows. Recipients of an announcement to named users are kept in `recipient` until then.
+//! For each publication of a type with a delivery rule, `take` writes a `dispatch`. When it is due, `expand` syncs the
+//! inboxes that it may have reached, 500 at a time, and writes a delivery for each address of a user who still has the
+//! item (unread, if the rule says so). `prepare` checks this again right before the attempt. Reading, retraction,
+//! expiry and preferences therefore need no code here: the inbox knows. Recipients of an announcement to named users
+//! are kept in `recipient` until then.
 //!
-//! If the rule asks for digests, a due dispatch wakes its users' `digest` rows instead. When a digest is due (`model::hours`), 200 users are
-//! synced, and each user with something unread and newer than the last digest gets one delivery per address (`digest`).
+//! If the rule asks for digests, a due dispatch schedules its users' `digest` rows instead. Due digests
+//! (`model::hours`) are made for 200 users at a time: one delivery per address, if there are unread items newer than
+//! the last digest (`digest`).
 
 mod address;
 pub mod digest;
@@ -30,7 +32,7 @@ pub use prepare::{Due, prepare};
 pub use statement::Standing;
 pub use take::{first_due, take};
 
-/// Deletes a lane to users with all that was to be sent, or was sent, along it. Returns whether there was one.
+/// Deletes a destination that reaches users, with its deliveries, dispatches and digests. Returns whether it existed.
 pub async fn delete(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<bool> {
     let is_gone = lane::delete(app, tenant, kind, id).await?;
     transaction!(app.db, |txn| {

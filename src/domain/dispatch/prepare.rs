@@ -1,4 +1,4 @@
-//! What is due is looked at in the moment in which it is sent.
+//! Checks due deliveries right before they are sent.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::model::catalogue::DeliveryRule;
 use crate::model::item::Content;
 use crate::model::notification::Notification;
 
-/// An item that is to be sent to an address, as it is now.
+/// An item to send to an address, in its current state.
 pub struct Due<'a> {
     pub item: &'a Standing,
     pub notification: &'a Notification,
@@ -22,9 +22,9 @@ pub struct Due<'a> {
     pub content: &'a Content,
 }
 
-/// What becomes of deliveries, in their order: in a few statements, whatever they are about. What was read, archived, taken back or is
-/// gone meanwhile is dropped, as is what somebody has no address for any more; what comes in quiet hours is for later, unless its type is
-/// mandatory; the rest is written by `write`.
+/// Prepares deliveries, in their order, with a few statements for all. Drops items that are gone, retracted or expired,
+/// that the rule no longer asks for (read or archived), or that have no working address. Postpones items during quiet
+/// hours, unless their type is mandatory. `write` makes the payload of the others.
 pub async fn prepare<P>(
     app: &App,
     tenant: &Tenant,

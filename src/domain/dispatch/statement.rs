@@ -1,4 +1,4 @@
-//! Statements about users' addresses that are written by hand.
+//! Raw SQL about users' addresses.
 
 use entity::delivery_rule::Condition;
 use entity::ids::{Seq, TypeId, UserId};
@@ -20,10 +20,10 @@ pub(super) struct Addressed {
     pub user_id: UserId,
 }
 
-/// The next users, by their numbers, whom a publication may have reached and who have an address. Whether it did is for their inbox to say.
+/// The next users, by id, with an address, that a publication may have reached. Their inbox decides whether it did.
 ///
-/// What is for everyone walks `contact_tenant`; what groups and subscribers hear walks `subscription_channel_user` of its channels, with a
-/// probe of `contact_user` for each; whom an announcement names is a range of `recipient`'s key.
+/// Everyone: a scan of `contact_tenant`. Named users: a range of `recipient`'s key. Groups and subscribers: a scan of
+/// `subscription_channel_user` for the channels, and a probe of `contact_user` for each.
 pub(super) fn addressed(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -53,7 +53,7 @@ pub(super) fn addressed(
     sql
 }
 
-/// Whether an address is of a kind, and something is still sent to it. Browsers are tried until they are forgotten.
+/// Filters addresses of a kind that may get deliveries. Browsers may as long as they exist, even if they fail.
 fn push_reached(sql: &mut Sql, kind: Kind) {
     sql.push(&format!(" AND c.kind = {}", kind as i16));
     if kind != Kind::WebPush {
@@ -61,13 +61,13 @@ fn push_reached(sql: &mut Sql, kind: Kind) {
     }
 }
 
-/// An address of a user who has an item, and how the item is.
+/// An item, and an address of its user.
 #[derive(Clone, Debug, FromQueryResult)]
 pub struct Standing {
     pub contact_id: i64,
     pub user_id: UserId,
     pub address: String,
-    /// Of a browser, as is what follows.
+    /// For browsers only, as is `push_keys`.
     pub endpoint: Option<String>,
     pub push_keys: Option<String>,
     pub locale: Option<String>,
@@ -77,12 +77,12 @@ pub struct Standing {
     pub type_id: TypeId,
     pub state: State,
     pub expires_at: Option<Millis>,
-    /// Whether (1) it is above the newest read mark of its type.
+    /// 1 if the item is above the newest read mark of its type.
     pub is_above: i32,
 }
 
 impl Standing {
-    /// Whether the item is to leave the inbox by a rule.
+    /// Whether the rule still asks to send the item.
     pub fn is_wanted(&self, rule: &DeliveryRule) -> bool {
         match rule.condition {
             Condition::IfUnread => self.state == State::KeptUnread || self.state == State::Fresh && self.is_above == 1,
@@ -90,21 +90,21 @@ impl Standing {
         }
     }
 
-    /// When the user's quiet hours end, where they have begun.
+    /// When the user's quiet hours end, or `None` outside of them.
     pub fn quiet_until(&self, now: Millis) -> Option<Millis> {
         self.hours.read().quiet_until(now)
     }
 }
 
-/// Whose addresses are asked for.
+/// Which addresses to read.
 #[derive(Clone, Copy)]
 pub(super) enum Whose<'a> {
     Users(&'a [UserId]),
     Contacts(&'a [i64]),
 }
 
-/// How items stand whose users have an address that works, and want to be sent them there: probes of the keys of `inbox_item`, `read_mark`,
-/// `message_type` and both tables of preferences.
+/// The items of users who have a working address and want items there: probes of the keys of `inbox_item`, `read_mark`,
+/// `message_type` and both preference tables.
 pub(super) fn standing(
     db: &impl ConnectionTrait,
     tenant: &Tenant,

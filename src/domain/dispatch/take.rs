@@ -1,4 +1,4 @@
-//! What the log says is noted down for when it is due.
+//! Schedules dispatches for new log entries.
 
 use entity::dispatch::{Column, Entity as Dispatches};
 use entity::ids::{Seq, TypeId};
@@ -13,7 +13,7 @@ use crate::domain::lane::{Lane, Part};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// A row for each publication of a type with a rule, whatever its audience: a range of `notification_seq`.
+/// Inserts a row for each publication of a type with a rule, for any audience: a range of `notification_seq`.
 pub async fn take(txn: &Transaction, app: &App, tenant: &Tenant, of: &Lane, part: Part) -> Result<()> {
     use notification::Column as Published;
     let catalogue = catalogue::current(app, tenant).await?;
@@ -34,7 +34,7 @@ pub async fn take(txn: &Transaction, app: &App, tenant: &Tenant, of: &Lane, part
     Ok(())
 }
 
-/// When the first of a lane is due: the beginning of a range of `dispatch_due_at`.
+/// When the destination's first dispatch is due: the beginning of a range of `dispatch_due_at`.
 pub async fn first_due(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
     let first = Dispatches::find().filter(Column::LaneId.eq(lane)).order_by_asc(Column::DueAt).limit(1);
     Ok(first.select_only().column(Column::DueAt).into_tuple().one(txn).await?)

@@ -1,7 +1,7 @@
-//! A user's inbox: their copy of what was published to them, with their state of it.
+//! A user's inbox: their copies of notifications, with read and archive state.
 //!
-//! Everything that reads an inbox asks first whether it is behind the log (`standing`), syncs it if so (`sync`), and
-//! then reads `inbox_item` alone (`page`, and `overview` next door). `mark` changes the state.
+//! Every read first checks whether the inbox is behind the log (`standing`), syncs it if so (`sync`), and then reads
+//! only `inbox_item` (`page`, and `overview` next door). `mark` changes the state.
 
 mod amend;
 pub mod item;

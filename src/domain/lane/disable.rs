@@ -1,4 +1,4 @@
-//! A lane that is given up: its tenant is told.
+//! Disables destinations and alarms their tenant.
 
 use entity::ids::TenantId;
 use entity::lane::{Column, Entity as Lanes};
@@ -14,31 +14,31 @@ use crate::egress::origin;
 use crate::error::Result;
 use crate::model::seal;
 
-/// Why it is.
+/// Why a destination is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It has answered that it takes nothing for good.
+    /// It answered that it will never accept anything again.
     Gone,
-    /// It has failed for five days.
+    /// It failed for five days.
     Hopeless,
 }
 
 impl Why {
     fn words(self, kind: Kind) -> &'static str {
         match (self, kind) {
-            (Self::Gone, Kind::WeChat) => "WeChat has answered that it may not send, or has another secret",
-            (Self::Gone, _) => "it has answered with status 410, which says that it wants nothing any more",
-            (Self::Hopeless, _) => "it has failed for five days",
+            (Self::Gone, Kind::WeChat) => "WeChat answered that the account may not send, or that its secret is wrong",
+            (Self::Gone, _) => "it answered with status 410 (gone), so it wants no more deliveries",
+            (Self::Hopeless, _) => "all its deliveries have failed for five days",
         }
     }
 }
 
-/// What the lane's alarm says. Where that cannot be sent, the log says so.
+/// Prepares the alarm that a destination is disabled. If that fails, logs it and returns nothing to send.
 pub(super) async fn alarm(app: &App, tenant: &Tenant, lane: &Lane, why: Why) -> Raising {
     let id = tenant.seal.close(seal::Kind::Lane, 0, lane.id);
     tracing::warn!(tenant = tenant.code, lane = id, cause = why.words(lane.kind), "a {} is disabled", noun(lane.kind));
     let Some(to) = alarm_of(lane) else { return Raising::default() };
-    // The rest of an endpoint's URL may be what the receiver knows us by, and is for operators alone.
+    // Only the origin: the rest of an endpoint's URL may identify us to the receiver, and is for operators only.
     let (name, origin) = match lane.kind {
         Kind::Webhook => ("endpoint", origin(&lane.url)),
         Kind::Email => ("relay", lane.url.clone()),
@@ -53,12 +53,12 @@ pub(super) async fn alarm(app: &App, tenant: &Tenant, lane: &Lane, why: Why) -> 
         ..Content::default()
     };
     notification::alarming(app, tenant, &to, content).await.unwrap_or_else(|error| {
-        tracing::warn!(tenant = tenant.code, lane = id, cause = error.told(), "nobody can be told");
+        tracing::warn!(tenant = tenant.code, lane = id, cause = error.told(), "could not send the alarm");
         Raising::default()
     })
 }
 
-/// Disables a lane. All of the tenant's of its kind are locked.
+/// Disables a destination. The caller has locked all of the tenant's destinations of this kind.
 pub(super) async fn disable<C: Carrier>(
     txn: &Transaction,
     tenant: &Tenant,
@@ -71,7 +71,7 @@ pub(super) async fn disable<C: Carrier>(
     C::disabled(txn, tenant, all, id, now).await
 }
 
-/// Makes lanes due.
+/// Makes destinations due now.
 pub async fn wake(txn: &Transaction, tenant: TenantId, ids: &[i64], now: Millis) -> Result<()> {
     let due = Lanes::update_of_tenant(tenant).col_expr(Column::DueAt, Expr::val(now));
     due.filter(Column::Id.among(txn, ids)).exec(txn).await?;

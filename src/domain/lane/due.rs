@@ -1,4 +1,4 @@
-//! What is to be sent now.
+//! Reads due deliveries.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use super::{Delivery, DeliveryState};
 use crate::app::App;
 use crate::error::Result;
 
-/// At most so many deliveries of a lane that are due, but for those that are in hand: what was never tried first, so that what is
-/// tried again is in nobody's way. Two ranges of `delivery_due_at`.
+/// Up to `many` due deliveries of a destination, without those in `in_hand`. First attempts come before retries, so
+/// that retries never delay new deliveries. Two ranges of `delivery_due_at`.
 pub(super) async fn due(app: &App, lane: i64, in_hand: &HashSet<i64>, many: usize) -> Result<Vec<Delivery>> {
     let mut found = Vec::new();
     for state in [DeliveryState::Fresh, DeliveryState::Retrying] {

@@ -1,4 +1,4 @@
-//! How the lanes of tenants are, for whoever looks after the server: nothing is sent.
+//! Reports the condition of all destinations, for the operator. Sends nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,16 +13,16 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::vault::Vault;
 
-/// What there is of a tenant.
+/// The destinations of one tenant.
 #[derive(Debug, Default)]
 pub struct Examined {
     kinds: BTreeMap<Kind, Standing>,
     secrets: usize,
-    /// How many secrets cannot be opened, and why the first of them cannot.
+    /// How many secrets the vault cannot open, and the error for the first.
     closed: Option<(usize, String)>,
 }
 
-/// Lanes of one kind.
+/// How many destinations of one kind exist, and how many of them are disabled or backing off.
 #[derive(Debug, Default)]
 struct Standing {
     many: usize,
@@ -30,7 +30,7 @@ struct Standing {
     resting: usize,
 }
 
-/// Looks at all lanes, and tries whether the vault opens their secrets. By the codes of their tenants; without those that have none.
+/// Examines all destinations and tries to open their secrets. By tenant code; only tenants with a destination.
 pub async fn examine(db: &Database, vault: &Vault, now: Millis) -> Result<BTreeMap<String, Examined>> {
     let mut found: BTreeMap<String, Examined> = BTreeMap::new();
     let mut after = 0;
@@ -74,14 +74,14 @@ impl Examined {
         }
     }
 
-    /// In words; an error where a secret cannot be opened.
+    /// The report as text, or an error if a secret cannot be opened.
     pub fn told(&self) -> Result<String> {
         let lanes: Vec<String> = self.kinds.iter().map(|(kind, standing)| standing.told(*kind)).collect();
         let lanes = lanes.join(", ");
         match &self.closed {
-            None => Ok(format!("{lanes}; their secrets can be opened")),
+            None => Ok(format!("{lanes}; their secrets can be decrypted")),
             Some((many, why)) => {
-                Err(Error::Config(format!("{lanes}; of {} secrets {many} cannot be opened: {why}", self.secrets)))
+                Err(Error::Config(format!("{lanes}; of {} secrets {many} cannot be decrypted: {why}", self.secrets)))
             }
         }
     }

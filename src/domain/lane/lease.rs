@@ -1,4 +1,4 @@
-//! Who is at a lane: one node at a time.
+//! Leases: one node at a time works on a destination.
 
 use entity::delivery::{self, Entity as Deliveries};
 use entity::lane::{Column, Entity as Lanes};
@@ -11,17 +11,17 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::error::Result;
 
-/// How long whoever is at it may be silent, in milliseconds: another node takes it over then.
+/// How long a lease lasts without renewal, in milliseconds. Then another node may take the destination over.
 pub(super) const LEASE: Millis = 30_000;
 
-/// A lane that is this node's for now.
+/// This node's lease on a destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Lease {
     pub lane: i64,
     lease_no: i64,
 }
 
-/// Takes a lane; nothing where it is not to be sent to, or another node is at it.
+/// Takes the lease. `None` if another node holds it, or the destination is not active or is backing off.
 pub(super) async fn claim(app: &App, id: i64) -> Result<Option<(Lease, Lane)>> {
     let now = app.now();
     transaction!(app.db, |txn| {
@@ -36,18 +36,18 @@ pub(super) async fn claim(app: &App, id: i64) -> Result<Option<(Lease, Lane)>> {
     })
 }
 
-/// Has the lane be due when the lease is over: where its owner has died without a word, nobody else knows what was due of it.
+/// Sets the lease's end. The destination is due then, so that another node takes over if this one dies.
 fn until(to: UpdateMany<Lanes>, end: Millis) -> UpdateMany<Lanes> {
     to.col_expr(Column::LeaseUntil, Expr::val(end)).col_expr(Column::DueAt, Expr::val(end))
 }
 
-/// A lease that is longer than can be was taken by a clock that went wrong.
+/// A lease that ends later than any valid one was set by a broken clock, and does not count.
 fn is_held(of: &Lane, now: Millis) -> bool {
     of.lease_until > now && of.lease_until <= now + 2 * LEASE
 }
 
 impl Lease {
-    /// Locks the lane for a step, and returns how it is now; nothing where it is not this node's any more, which may do nothing then.
+    /// Locks the destination for a step and returns its row. `None` if the lease is lost; the caller must then stop.
     pub async fn hold(&self, txn: &Transaction, now: Millis) -> Result<Option<Lane>> {
         let of = Lanes::find_by_id(self.lane).for_update(txn).one(txn).await?;
         let Some(of) = of.filter(|of| of.lease_no == self.lease_no) else { return Ok(None) };
@@ -57,12 +57,12 @@ impl Lease {
         Ok(Some(of))
     }
 
-    /// Keeps it, where nothing else has to be written; false where it is not this node's any more.
+    /// Renews the lease when there is nothing else to write. Returns false if it is lost.
     pub(super) async fn renew(&self, app: &App) -> Result<bool> {
         transaction!(app.db, |txn| Ok(self.hold(txn, app.now()).await?.is_some()))
     }
 
-    /// Lets it go, and says when there is something to do again.
+    /// Releases the lease and sets when the destination is due next.
     pub(super) async fn release<C: Carrier>(self, app: &App) -> Result<()> {
         transaction!(app.db, |txn| {
             let Some(of) = self.hold(txn, app.now()).await? else { return Ok(()) };
@@ -78,7 +78,7 @@ impl Lease {
     }
 }
 
-/// The first of its deliveries in a state: the beginning of a range of `delivery_due_at`.
+/// When the destination's first delivery in this state is due: the beginning of a range of `delivery_due_at`.
 async fn next_due(txn: &Transaction, lane: i64, state: DeliveryState) -> Result<Option<Millis>> {
     use delivery::Column;
     let of = Deliveries::find().filter(Column::LaneId.eq(lane)).filter(Column::State.eq(state));
@@ -86,7 +86,7 @@ async fn next_due(txn: &Transaction, lane: i64, state: DeliveryState) -> Result<
     Ok(first.into_tuple().one(txn).await?)
 }
 
-/// Locks all lanes of a tenant of a kind, in the order of their rows, so that two who do so do not wait for each other.
+/// Locks all of a tenant's destinations of one kind, in the order of their ids, so that two callers cannot deadlock.
 pub async fn lock_all(txn: &Transaction, tenant: entity::ids::TenantId, kind: Kind) -> Result<Vec<Lane>> {
     let of = Lanes::of_tenant(tenant).filter(Column::Kind.eq(kind));
     Ok(of.order_by_asc(Column::Id).for_update(txn).all(txn).await?)

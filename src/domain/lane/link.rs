@@ -1,26 +1,26 @@
-//! Where links lead from outside.
+//! Absolute links for messages that leave the server.
 
 use super::Lane;
 use crate::error::{Error, Result};
 use crate::model::check;
 
-/// What links that are paths may belong to: an absolute URL of http or https.
+/// Checks the base URL for links that are paths: an absolute http(s) URL without credentials.
 pub fn check_base(base: &str) -> Result<()> {
     check::link("linkBase", base)?;
     if !base.starts_with("https://") && !base.starts_with("http://") {
-        return Err(Error::bad_input("linkBase", "must be an absolute URL of http or https"));
+        return Err(Error::bad_input("linkBase", "must be an absolute http(s) URL"));
     }
     let url = reqwest::Url::parse(base).map_err(|_| Error::bad_input("linkBase", "must be a URL"))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Error::bad_input(
             "linkBase",
-            "must not have a name or password: whoever gets a link would read it",
+            "must not have a user name or password: recipients of links would see them",
         ));
     }
     Ok(())
 }
 
-/// Where a link leads from what a lane sends; nothing where it is a path and the lane does not say of what.
+/// The absolute form of a link. `None` if it is a path and the destination has no base URL.
 pub fn absolute(lane: &Lane, link: &str) -> Option<String> {
     if !link.starts_with('/') {
         return Some(link.to_owned());

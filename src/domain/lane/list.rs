@@ -1,4 +1,4 @@
-//! Deliveries, for those who look why something did not arrive.
+//! Lists deliveries, to find out why something did not arrive.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::slice::{End, Slice};
 
-/// Deliveries that a page passes over at the most, where it is not of all.
+/// The most deliveries that a filtered page scans.
 const PASSED_OVER: u64 = 10_000;
 
-/// Which deliveries; what is left out does not count.
+/// Which deliveries to list. `None` does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub lane: Option<i64>,
-    /// Along lanes of this kind.
+    /// Sent by destinations of this kind.
     pub kind: Option<Kind>,
     /// To one of these addresses.
     pub contacts: Option<Vec<i64>>,
@@ -37,17 +37,17 @@ impl Filter {
     }
 }
 
-/// A part of them.
+/// A page of deliveries.
 #[derive(Debug)]
 pub struct Page {
     /// Newest first.
     pub deliveries: Vec<Delivery>,
-    /// The number beyond which the list goes on, away from the end it was read from, where it does.
+    /// The id from which the next page continues. `None` if the list ends here.
     pub goes_on_at: Option<i64>,
     pub goes_on: bool,
 }
 
-/// The delivery with this row, and along what kind of lane it goes; nothing where there is none.
+/// The delivery with this id and the kind of its destination. `None` if there is none.
 pub async fn delivery(app: &App, tenant: &Tenant, id: i64) -> Result<Option<(Kind, Delivery)>> {
     let of = Deliveries::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?;
     let Some(of) = of else { return Ok(None) };
@@ -55,14 +55,14 @@ pub async fn delivery(app: &App, tenant: &Tenant, id: i64) -> Result<Option<(Kin
     Ok(kind.map(|kind| (kind, of)))
 }
 
-/// The kinds of a tenant's lanes, by their rows.
+/// The kinds of a tenant's destinations, by id.
 pub async fn kinds(app: &App, tenant: &Tenant) -> Result<HashMap<i64, Kind>> {
     let all = Lanes::of_tenant(tenant.id).select_only().columns([lane::Column::Id, lane::Column::Kind]);
     Ok(all.into_tuple::<(i64, Kind)>().all(&app.db.read).await?.into_iter().collect())
 }
 
-/// A part of a tenant's deliveries, newest first: a walk of `delivery_tenant` until the page is full. Where others are passed
-/// over, it ends after 10,000 of all.
+/// A page of a tenant's deliveries, newest first: a scan of `delivery_tenant` until the page is full. With a filter it
+/// stops after 10,000 deliveries, matching or not.
 pub async fn page(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Page> {
     let db = &app.db.read;
     let mut found = Deliveries::of_tenant(tenant.id);
@@ -111,14 +111,14 @@ fn once<T: Copy + Ord>(of: &[T]) -> Vec<T> {
     of
 }
 
-/// The last of those that a page passes over at the most.
+/// The id of the last delivery that a filtered page may scan. `None` if there are fewer.
 async fn walked_to(app: &App, tenant: &Tenant, slice: Slice<i64>) -> Result<Option<i64>> {
     let walked = Deliveries::of_tenant(tenant.id).select_only().column(Column::Id);
     let last = within(walked, slice).offset(PASSED_OVER - 1);
     Ok(last.into_tuple().one(&app.db.read).await?)
 }
 
-/// Those of a part, from its end on: what stands after another is older.
+/// The deliveries within the slice, from its end on. `after` means older: the list is newest first.
 fn within(found: Select<Deliveries>, slice: Slice<i64>) -> Select<Deliveries> {
     let mut found = found;
     if let Some(newer) = slice.after {

@@ -1,4 +1,4 @@
-//! A lane goes on in the log.
+//! Moves a destination's cursor forward in the log.
 
 use entity::delivery::Column;
 use entity::ids::Seq;
@@ -14,14 +14,14 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// Places of the log in one step.
+/// Log entries per step.
 const STEP: i64 = 500;
 
-/// A delivery to be.
+/// A delivery to insert.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     pub event: Event,
-    /// 0 where it goes to nobody in particular.
+    /// The recipient's address, or 0 if the delivery has none.
     pub contact: i64,
     pub subject: i64,
     pub seq: Option<Seq>,
@@ -29,15 +29,15 @@ pub struct Told {
     pub due_at: Millis,
 }
 
-/// What came of a step.
+/// The result of a step.
 pub(super) struct Taken {
-    /// As it is now, but for its place in the log.
+    /// The destination's row, read before its cursor moved.
     pub lane: Lane,
-    /// The log goes on.
+    /// Whether the log has more entries.
     pub has_more: bool,
 }
 
-/// Goes on in the log by one step; nothing where the lane is not this node's any more.
+/// Processes the next step of the log. `None` if the lease is lost.
 pub(super) async fn take<C: Carrier>(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<Taken>> {
     transaction!(app.db, |txn| {
         let now = app.now();
@@ -47,14 +47,14 @@ pub(super) async fn take<C: Carrier>(app: &App, tenant: &Tenant, lease: Lease) -
     })
 }
 
-/// Whether the log goes on.
+/// Returns whether the log has more entries.
 async fn step<C: Carrier>(txn: &Transaction, app: &App, tenant: &Tenant, of: &Lane, now: Millis) -> Result<bool> {
     let head = Tenants::of_tenant(tenant.id).select_only();
     let head = head.columns([tenant::Column::LastSeq, tenant::Column::SweptSeq]);
     let head = head.into_tuple::<(Seq, Seq)>().one(txn).await?;
     let (end, swept) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
     if end < of.cursor_seq {
-        // The database was restored, and its log is another from here on.
+        // The database was restored to an earlier state. The cursor continues from the end of the restored log.
         return move_to(txn, of, end).await.map(|()| false);
     }
     let after = of.cursor_seq.max(swept.min(end));
@@ -72,7 +72,7 @@ async fn move_to(txn: &Transaction, of: &Lane, cursor: Seq) -> Result<()> {
     Ok(())
 }
 
-/// Writes deliveries down; one that is there already stays as it is.
+/// Inserts deliveries. Existing ones stay as they are.
 pub async fn write(txn: &Transaction, tenant: &Tenant, lane: i64, told: Vec<Told>, now: Millis) -> Result<()> {
     let columns = [
         Column::TenantId,

@@ -1,13 +1,14 @@
 //! Outbound destinations: a webhook endpoint, a tenant's mail relay, WeChat account or Web Push sender.
 //!
-//! A destination reads the tenant's log as an inbox does, with a cursor of its own (`log`), so a send writes nothing more for it. One
-//! transaction inserts the deliveries for up to 500 entries and moves the cursor, so each delivery exists once. One node at a time works
-//! on a destination, under a lease of 30 s whose number each write checks under the lock of the row (`lease`). Limits of a
-//! destination (attempts in flight, consecutive failures, pauses) are therefore in one node's memory.
+//! A destination reads the tenant's log as an inbox does, with a cursor of its own (`log`), so a send writes nothing
+//! for it. One transaction inserts the deliveries for up to 500 entries and moves the cursor, so each delivery exists
+//! once. One node at a time works on a destination, under a lease of 30 s (`lease`). Each write locks the row and
+//! checks the number of the lease. A destination's limits (attempts in flight, consecutive failures, pauses) can
+//! therefore live in one node's memory.
 //!
-//! A turn (`turn`) keeps up to 16 attempts in flight, records results ten times a second, and ends when nothing is due or after 10 s. A
-//! result that was not recorded is attempted again under the same id: a delivery may arrive twice, and is never lost. `model::delivery`
-//! decides when to retry. [`Carrier`] is what differs between kinds of destinations.
+//! The delivery loop (`turn`) keeps up to 16 attempts in flight, records results ten times a second, and ends when
+//! nothing is due or after 10 s. An attempt without a recorded result is repeated under the same id: a delivery may
+//! arrive twice, but is never lost. `model::delivery` decides when to retry. [`Carrier`] is what differs by kind.
 
 mod disable;
 mod due;
@@ -53,18 +54,18 @@ pub use sweep::{renew_secrets, sweep};
 pub use trust::Trust;
 pub use turn::{Ended, run};
 
-/// What the lanes of a kind send, and how.
+/// How one kind of destination makes deliveries and sends them.
 pub trait Carrier: Send + Sync + 'static {
     const KIND: Kind;
-    /// What is sent of a delivery.
+    /// The payload of a delivery.
     type Parcel: Send + 'static;
-    /// What it is sent to, as somebody has said it last.
+    /// The destination's settings, opened for sending.
     type Receiver: Send + Sync + 'static;
 
-    /// Opens what an attempt needs; what is wrong with it is the outcome of each.
+    /// Opens the settings for sending. If that fails, every attempt fails with the reason.
     fn receiver(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver;
 
-    /// Sends a delivery once, under this id, and waits for the answer; that takes a bounded time.
+    /// Sends a delivery once under this id and waits for the answer, for a bounded time.
     fn attempt(
         receiver: &Self::Receiver,
         app: &App,
@@ -72,13 +73,13 @@ pub trait Carrier: Send + Sync + 'static {
         parcel: Self::Parcel,
     ) -> impl Future<Output = Outcome> + Send;
 
-    /// How far the host is trusted that it is sent to.
+    /// How much the host that the payload goes to is trusted.
     fn trust<'a>(app: &App, parcel: &'a Self::Parcel) -> Trust<'a> {
         let _ = (app, parcel);
         Trust::Known
     }
 
-    /// Makes deliveries, or what will become some, of a part of the log: in the transaction that moves the lane's place.
+    /// Inserts deliveries, or rows that become deliveries later. Runs in the transaction that moves the cursor.
     fn take(
         txn: &Transaction,
         app: &App,
@@ -87,20 +88,20 @@ pub trait Carrier: Send + Sync + 'static {
         part: Part,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Makes deliveries of what has fallen due, a bounded number; whether there is more. `None` where the lane is not this node's any
-    /// more.
+    /// Turns a bounded number of due rows into deliveries. Returns whether there are more, or `None` if the lease is
+    /// lost.
     fn expand(app: &App, tenant: &Tenant, lease: Lease) -> impl Future<Output = Result<Option<bool>>> + Send {
         let _ = (app, tenant, lease);
         std::future::ready(Ok(Some(false)))
     }
 
-    /// When there is something to [`expand`](Self::expand) next.
+    /// When the next row is due for [`expand`](Self::expand).
     fn expands_at(txn: &Transaction, lane: i64) -> impl Future<Output = Result<Option<Millis>>> + Send {
         let _ = (txn, lane);
         std::future::ready(Ok(None))
     }
 
-    /// What becomes of deliveries, in their order.
+    /// Prepares deliveries for sending. The result has the same order.
     fn prepare(
         app: &App,
         tenant: &Tenant,
@@ -108,13 +109,13 @@ pub trait Carrier: Send + Sync + 'static {
         due: &[Delivery],
     ) -> impl Future<Output = Result<Vec<Prepared<Self::Parcel>>>> + Send;
 
-    /// Notes what came of deliveries, in the transaction that writes that down.
+    /// Reacts to the results of attempts, in the transaction that records them.
     fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> impl Future<Output = Result<()>> + Send {
         let _ = (txn, all, now);
         std::future::ready(Ok(()))
     }
 
-    /// Tells others of the tenant that a lane was disabled; all of its lanes are locked.
+    /// Tells the tenant's other destinations that this one was disabled. All of `all` are locked.
     fn disabled(
         txn: &Transaction,
         tenant: &Tenant,
@@ -127,7 +128,7 @@ pub trait Carrier: Send + Sync + 'static {
     }
 }
 
-/// A part of the log: after the one, up to the other.
+/// The entries of the log after `after` and up to `upto`.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub after: Seq,
@@ -135,97 +136,97 @@ pub struct Part {
     pub now: Millis,
 }
 
-/// What becomes of a delivery.
+/// A delivery after preparation.
 #[derive(Debug)]
 pub enum Prepared<P> {
-    /// It is sent.
+    /// To be sent.
     Ready(P),
-    /// What it is about is gone, or it did not come to it.
+    /// Not to be sent: its subject is gone, or its event did not happen.
     Dropped,
-    /// It is for later.
+    /// To be sent at this time.
     Later(Millis),
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Where there was an answer: of HTTP or SMTP.
+    /// The HTTP or SMTP status. `None` if there was no answer.
     pub status: Option<u16>,
-    /// Nothing where it was taken.
+    /// `None` if the receiver accepted the delivery.
     pub error: Option<String>,
-    /// How long the other end wants to be left alone, in milliseconds, where it has said so.
+    /// How long the receiver asked to wait, in milliseconds. `None` if it did not ask.
     pub retry_after: Option<Millis>,
-    /// The beginning of the answer.
+    /// The beginning of the response body.
     pub excerpt: String,
     pub blame: Blame,
 }
 
 impl Outcome {
-    /// There was no answer, and why.
+    /// A failure without an answer.
     pub fn unanswered(error: impl Into<String>) -> Self {
         Self { error: Some(error.into()), ..Self::default() }
     }
 }
 
-/// What a failure says, and of what.
+/// What a failure is attributed to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Blame {
-    /// The other end cannot take it now.
+    /// The destination: it cannot accept anything now.
     #[default]
     Lane,
-    /// It wants less at a time.
+    /// The destination: too many requests at once.
     Throttled,
-    /// It wants nothing any more.
+    /// The destination: it will never accept anything again.
     Gone,
-    /// It has taken all that it takes for now, and is well; `retry_after` says until when.
+    /// The destination is healthy, but its quota is used up. `retry_after` says for how long.
     Quota,
-    /// It works, and cannot take this one now.
+    /// The destination works, but cannot accept this delivery now.
     Deferred,
-    /// It works, and will never take this one.
+    /// The destination works, but will never accept this delivery.
     Delivery,
-    /// It works, and knows no such address.
+    /// The destination works, but the address is unknown there.
     Contact,
-    /// What this address leads to cannot take it now: somebody's own choice, which says nothing of where others lead.
+    /// The host behind this address cannot accept it now. A user chose it: other hosts may be fine.
     Host,
 }
 
 impl Blame {
-    /// Whether the other end is well, for all that.
+    /// Whether the destination itself is healthy.
     fn spares_the_lane(self) -> bool {
         matches!(self, Self::Deferred | Self::Delivery | Self::Contact | Self::Host)
     }
 
-    /// Whether it would be the same the next time.
+    /// Whether a retry would fail in the same way.
     fn is_final(self) -> bool {
         matches!(self, Self::Delivery | Self::Contact)
     }
 }
 
-/// A tenant's lanes of a kind, oldest first.
+/// A tenant's destinations of a kind, oldest first.
 pub async fn all(app: &App, tenant: &Tenant, kind: Kind) -> Result<Vec<Lane>> {
     let of = Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(kind));
     Ok(of.order_by_asc(Column::Id).all(&app.db.read).await?)
 }
 
-/// The lane of a kind with this row; nothing where there is none.
+/// The destination with this kind and id. `None` if there is none.
 pub async fn find(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Option<Lane>> {
     let of = Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
     Ok(of.one(&app.db.read).await?)
 }
 
-/// The tenant's lane with this id, of any kind.
+/// The tenant's destination with this id, of any kind.
 pub async fn find_any(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
     Ok(Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
 }
 
-/// The lane of a kind; `NOT_FOUND` where there is none.
+/// The destination with this kind and id. `NOT_FOUND` if there is none.
 pub async fn known(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Lane> {
     find(app, tenant, kind, id).await?.ok_or_else(|| none(kind))
 }
 
-/// What is answered about a lane that is not there.
+/// The error for a destination that does not exist.
 pub fn none(kind: Kind) -> Error {
-    Error::not_found(noun(kind), "of this id")
+    Error::not_found(noun(kind), "with this id")
 }
 
 fn noun(kind: Kind) -> &'static str {
@@ -237,13 +238,13 @@ fn noun(kind: Kind) -> &'static str {
     }
 }
 
-/// Whom a lane tells that it was disabled.
+/// Where to send the alarm if the destination is disabled.
 pub fn alarm_of(lane: &Lane) -> Option<Alarm> {
     let (message_type, group) = lane.alarm_type.clone().zip(lane.alarm_group.clone())?;
     Some(Alarm { message_type, group })
 }
 
-/// As what the secrets of a lane are sealed.
+/// The owner under which the vault seals a destination's secrets.
 pub fn owner(tenant: &Tenant, lane: i64) -> String {
     owner_within(tenant.id, lane)
 }

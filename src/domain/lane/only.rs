@@ -1,4 +1,4 @@
-//! Lanes to users, of which a tenant has one of each kind.
+//! Destinations that reach users. A tenant has at most one of each kind.
 
 use entity::lane::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
@@ -13,26 +13,26 @@ use crate::domain::{catalogue, notification};
 use crate::error::Result;
 use crate::model::alarm::Alarm;
 
-/// What is said of each of them.
+/// The settings that all of these kinds share.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What links of notifications that are paths belong to: an absolute http(s) URL.
+    /// The base for links that are paths: an absolute http(s) URL.
     pub link_base: Option<String>,
     pub alarm: Option<Alarm>,
 }
 
-/// The tenant's lane of a kind; nothing where it has none.
+/// The tenant's destination of this kind. `None` if it has none.
 pub async fn only(app: &App, tenant: &Tenant, kind: Kind) -> Result<Option<Lane>> {
     Ok(all(app, tenant, kind).await?.pop())
 }
 
-/// The same; `NOT_FOUND` where it has none.
+/// The tenant's destination of this kind. `NOT_FOUND` if it has none.
 pub async fn only_known(app: &App, tenant: &Tenant, kind: Kind) -> Result<Lane> {
     only(app, tenant, kind).await?.ok_or_else(|| none(kind))
 }
 
 impl Settings {
-    /// `CONFLICT` where the server cannot keep secrets, which all of them have.
+    /// Validates the settings. `CONFLICT` if the server has no key to seal secrets with, which every destination needs.
     pub async fn check(&self, app: &App, tenant: &Tenant) -> Result<()> {
         app.vault.check()?;
         if let Some(base) = &self.link_base {
@@ -45,8 +45,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Begins a statement that gives them to the tenant's lane of a kind, which is made where there is none, and has it tried at once; how
-    /// it was before.
+    /// Creates the tenant's destination of this kind if it has none. Returns the row as it was, and a statement that
+    /// saves these settings and makes the destination due now.
     pub async fn save(
         &self,
         txn: &Transaction,
@@ -63,9 +63,9 @@ impl Settings {
     }
 }
 
-/// The row, which is made where there is none: its settings are yet to be said.
+/// The id of the row. Creates one without settings if there is none.
 async fn row(txn: &Transaction, app: &App, tenant: &Tenant, kind: Kind) -> Result<i64> {
-    // Who makes one at the same time waits here, and then finds it.
+    // A concurrent caller waits here, and then finds the row.
     let end = end_of_log(txn, tenant).await?;
     if let Some(of) = lock_all(txn, tenant.id, kind).await?.first() {
         return Ok(of.id);

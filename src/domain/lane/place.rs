@@ -1,4 +1,4 @@
-//! Lanes are paused, resumed and deleted, and changed by those who know what they are.
+//! Pauses, resumes, deletes and changes destinations.
 
 use entity::delivery::{self, Entity as Deliveries};
 use entity::ids::Seq;
@@ -14,7 +14,7 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Sends nothing more for now. What happens meanwhile is sent when it is resumed, as far as the log goes back.
+/// Stops sending. After `resume`, the destination also gets what happened meanwhile, as far as the log goes back.
 pub async fn pause(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Lane> {
     transaction!(app.db, |txn| {
         let (_, to) = changed(txn, app, tenant, kind, id).await?;
@@ -24,7 +24,7 @@ pub async fn pause(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<La
     known(app, tenant, kind, id).await
 }
 
-/// Sends again, at once, what is due: also along one that was disabled, or is left alone for a while since it has failed.
+/// Sends again, starting with the deliveries that are due. Also ends a back-off or the disabled state.
 pub async fn resume(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Lane> {
     transaction!(app.db, |txn| {
         let (_, to) = changed(txn, app, tenant, kind, id).await?;
@@ -34,7 +34,7 @@ pub async fn resume(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<L
     known(app, tenant, kind, id).await
 }
 
-/// Deletes a lane with all that was to be sent or was sent along it, in steps. Returns whether there was one.
+/// Deletes a destination and all its deliveries, in steps. Returns whether it existed.
 pub async fn delete(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<bool> {
     let (is_gone, is_anothers) = transaction!(app.db, |txn| {
         let gone = Lanes::delete_of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
@@ -44,7 +44,7 @@ pub async fn delete(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<b
     if is_anothers {
         return Ok(false);
     }
-    // Also of one that is gone already, whose deletion did not come to its end.
+    // This runs even if the row is already gone, to finish a deletion that was interrupted.
     loop {
         let many = transaction!(app.db, |txn| {
             use delivery::Column;
@@ -59,7 +59,7 @@ pub async fn delete(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<b
     }
 }
 
-/// Locks a lane, and begins a statement that changes it; whoever is at it sees that it has changed.
+/// Locks a destination and begins a statement that changes it. The new `updated_at` tells its worker to reload.
 pub async fn changed(
     txn: &Transaction,
     app: &App,
@@ -74,14 +74,14 @@ pub async fn changed(
     Ok((of, to.filter(Column::Id.eq(id))))
 }
 
-/// As if it had never failed.
+/// Clears the failure history and makes the destination due now.
 pub fn anew(to: UpdateMany<Lanes>, now: Millis) -> UpdateMany<Lanes> {
     let to = to.col_expr(Column::Failures, Expr::val(0_i64)).col_expr(Column::OpenUntil, Expr::val(0_i64));
     to.col_expr(Column::FailingSince, Expr::val(None::<Millis>)).col_expr(Column::DueAt, Expr::val(now))
 }
 
-/// Where a new lane begins in the log: what was published before is not its business. Whoever makes another one waits until this
-/// transaction ends, so that they are counted.
+/// Where a new destination starts in the log: at the end, so it gets nothing older. Locks the tenant's row, so that
+/// concurrent creations wait for each other and can count the existing destinations.
 pub async fn end_of_log(txn: &Transaction, tenant: &Tenant) -> Result<Seq> {
     let end =
         Tenants::of_tenant(tenant.id).for_update(txn).select_only().column(tenant::Column::LastSeq).into_tuple::<Seq>();

@@ -1,4 +1,4 @@
-//! What was given up, or delivered, is sent again.
+//! Sends dead or delivered deliveries again.
 
 use entity::delivery::{Column, Entity as Deliveries};
 use entity::prelude::*;
@@ -12,20 +12,20 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::check;
 
-/// The most of one call.
+/// The most deliveries of one call.
 const MOST: usize = 100_000;
 
-/// Which deliveries.
+/// Which deliveries to send again.
 #[derive(Clone, Debug)]
 pub enum Replay {
-    /// These, as far as they were given up or delivered; 1,000 at most.
+    /// Those of these ids that are dead or delivered; at most 1,000 ids.
     Ids(Vec<i64>),
-    /// All of a lane that were given up, those since an instant where there is one; 100,000 at most, longest due first.
+    /// All dead deliveries of a destination, or those since a time; at most 100,000, the longest due first.
     Dead { lane: i64, since: Option<Millis> },
 }
 
-/// Makes deliveries due again, with as many attempts before them as at first, under the same ids. Returns how many. What is past the retention window
-/// is gone, as are pings.
+/// Makes deliveries due now under the same ids, with the count of attempts reset. Returns how many. Skips pings.
+/// Deliveries past the retention window no longer exist.
 pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> {
     match which {
         Replay::Ids(ids) => {
@@ -38,7 +38,7 @@ pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> 
         }
         Replay::Dead { lane, since } => {
             let mut replayed = 0;
-            // What is found to be unwanted meanwhile is dead again, and due later than now.
+            // A delivery that is dead again during this call has a later due time, so it is replayed once.
             let began = app.now();
             while replayed < MOST {
                 let step = LIST.min(MOST - replayed);
@@ -70,7 +70,7 @@ async fn again(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>
     let mut lanes: Vec<i64> = all.iter().map(|of| of.lane_id).collect();
     lanes.sort_unstable();
     lanes.dedup();
-    // First, since whoever is at one holds it before its deliveries.
+    // Locks destinations before deliveries, as the delivery loop does.
     wake(txn, tenant.id, &lanes, now).await?;
     let ids: Vec<i64> = all.iter().map(|of| of.id).collect();
     let to = Deliveries::update_many().col_expr(Column::State, Expr::val(DeliveryState::Fresh));

@@ -1,4 +1,4 @@
-//! How many there are.
+//! Counts destinations and deliveries.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,31 +13,31 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::telemetry::metrics::Standing;
 
-/// How many deliveries of a lane are to be sent or tried again, and how many were given up: ranges of `delivery_due_at`.
-/// What waits for its notification to expire is not among them.
+/// How many deliveries of a destination are in a state: a range of `delivery_due_at`. Fresh deliveries that are not due
+/// yet do not count, such as those that wait for a notification to expire.
 pub async fn many(app: &App, lane: &Lane, state: DeliveryState) -> Result<i64> {
     let of = Deliveries::find().filter(Column::LaneId.eq(lane.id)).filter(Column::State.eq(state));
     let of = if state == DeliveryState::Fresh { of.filter(Column::DueAt.lte(app.now())) } else { of };
     Ok(of.count_rows(&app.db.read).await?)
 }
 
-/// How many wait to be sent, or to be tried again.
+/// How many deliveries wait for their first attempt or a retry.
 pub async fn pending(app: &App, lane: &Lane) -> Result<i64> {
     Ok(many(app, lane, DeliveryState::Fresh).await? + many(app, lane, DeliveryState::Retrying).await?)
 }
 
-/// What came of deliveries.
+/// Deliveries by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// To be sent, or to be tried again.
+    /// Waiting for the first attempt or a retry.
     pub pending: i64,
     pub delivered: i64,
     /// Given up.
     pub dead: i64,
 }
 
-/// What came of the deliveries of notifications, by kinds of lanes; those without any are not in it. A statement for every
-/// thousand of them.
+/// Deliveries of notifications by kind of destination, without notifications that have none. One statement per 1,000
+/// notifications.
 pub async fn by_notification(
     app: &App,
     tenant: &Tenant,
@@ -57,12 +57,12 @@ pub async fn by_notification(
     Ok(all)
 }
 
-/// Until when nothing is tried, where a lane has failed too often.
+/// When the destination's back-off ends. `None` if it is not backing off.
 pub fn resting_until(app: &App, lane: &Lane) -> Option<Millis> {
     Some(lane.open_until).filter(|until| *until > app.now())
 }
 
-/// Counts all lanes, for the figures of the server.
+/// Updates the server's metrics with the count of all destinations.
 pub async fn count(app: &App) -> Result<()> {
     let all = counted(&app.db.read).await?;
     for kind in [Kind::Webhook, Kind::Email, Kind::WeChat, Kind::WebPush] {

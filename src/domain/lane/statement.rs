@@ -1,4 +1,4 @@
-//! Statements about lanes that are written by hand.
+//! Raw SQL about destinations.
 
 use entity::delivery::{Event, State as DeliveryState};
 use entity::ids::TenantId;
@@ -11,7 +11,7 @@ use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// A lane that somebody should be at.
+/// A destination with work to do that no node works on.
 #[derive(FromQueryResult)]
 pub struct Waiting {
     pub id: i64,
@@ -19,8 +19,8 @@ pub struct Waiting {
     pub kind: Kind,
 }
 
-/// Lanes with something to do at which nobody is: of these tenants, or of all. Who waits for longest comes first. All lanes
-/// are looked through, with a probe of `tenant`'s key for each; of some tenants their ranges of `lane_tenant`.
+/// Destinations with work to do that no node works on, of these tenants or of all; the longest due first. Scans all
+/// destinations with a probe of `tenant`'s key for each, or the given tenants' ranges of `lane_tenant`.
 pub async fn waiting(
     db: &impl ConnectionTrait,
     of: Option<&[TenantId]>,
@@ -39,7 +39,7 @@ pub async fn waiting(
     sql.rows(db).await
 }
 
-/// How many lanes of a kind are in a state, and fail or do not.
+/// How many destinations have this kind, state, and failing or not.
 #[derive(FromQueryResult)]
 pub(super) struct Counted {
     pub kind: Kind,
@@ -48,7 +48,7 @@ pub(super) struct Counted {
     pub many: i64,
 }
 
-/// Counts all lanes.
+/// Counts all destinations.
 pub(super) async fn counted(db: &impl ConnectionTrait) -> Result<Vec<Counted>> {
     let mut sql = Sql::new(db);
     sql.push("SELECT kind, state, CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END AS is_failing, COUNT(*) AS many ");
@@ -56,7 +56,7 @@ pub(super) async fn counted(db: &impl ConnectionTrait) -> Result<Vec<Counted>> {
     sql.rows(db).await
 }
 
-/// How many deliveries of a notification are in a state, by lanes of a kind.
+/// How many deliveries of a notification have this kind of destination and this state.
 #[derive(FromQueryResult)]
 pub(super) struct OfNotification {
     pub notification: i64,
@@ -65,8 +65,8 @@ pub(super) struct OfNotification {
     pub many: i64,
 }
 
-/// Counts the deliveries of notifications: ranges of `delivery_subject`, which has all that is asked for, and a probe of `lane`'s key
-/// for each.
+/// Counts the deliveries of notifications: ranges of `delivery_subject`, which covers the query, and a probe of
+/// `lane`'s key for each delivery.
 pub(super) async fn of_notifications(
     db: &impl ConnectionTrait,
     tenant: &Tenant,

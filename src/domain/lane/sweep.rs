@@ -1,4 +1,4 @@
-//! Deliveries past the retention window are deleted, whatever came of them, and secrets are sealed anew where the key was replaced.
+//! Deletes deliveries past the retention window, and seals secrets again after the key was replaced.
 
 use entity::delivery::{Column, Entity as Deliveries};
 use entity::lane::{self, Entity as Lanes};
@@ -11,8 +11,8 @@ use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Deletes a tenant's deliveries that were made before an instant, in steps: from the beginning of `delivery_tenant` on, as far as
-/// they are old. Returns how many.
+/// Deletes a tenant's deliveries created before `before`, in steps, from the beginning of `delivery_tenant` to the
+/// first newer one. Returns how many.
 pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
     let mut swept = 0;
     loop {
@@ -30,8 +30,8 @@ pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
     }
 }
 
-/// Seals the secrets of a tenant's lanes with the key of now that are with the one before, so that that can be taken away. One that no
-/// key opens stays as it is; the others are sealed, and then that fails.
+/// Seals secrets that still use the previous key with the current one, so that the previous key can be removed. A
+/// secret that no key opens stays as it is; the function seals the others and then returns the first error.
 pub async fn renew_secrets(app: &App, tenant: &Tenant) -> Result<()> {
     use lane::Column;
     if app.vault.check().is_err() {

@@ -1,29 +1,29 @@
-//! How many attempts may be under way at once at hosts that users have named.
+//! Limits concurrent attempts at hosts that users chose.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Attempts at hosts that did not answer the last time, or were never asked.
+/// Concurrent attempts at unproven hosts: those that did not answer last time, or were never tried.
 const DOUBTED: usize = 4;
-/// Attempts at one host that a user has named, though it answers: it may cease to at any time.
+/// Concurrent attempts at one host that a user chose, even if it answers: it may stop at any time.
 const OF_ORIGIN: usize = 4;
-/// Attempts at all hosts that users have named. The places above that are for others alone.
+/// Concurrent attempts at all hosts that users chose. The remaining permits are for known hosts.
 const NAMED: usize = 12;
 
-/// How far the host of a delivery is trusted.
+/// How much the host of a delivery is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'a> {
-    /// The operators have named it, or it is a public push service.
+    /// An operator chose it, or it is a public push service.
     Known,
-    /// A user has named this origin, which answered promptly the last time.
+    /// A user chose this origin, and it answered promptly last time.
     Proven(&'a str),
-    /// It may never answer: others are not to wait for it.
+    /// A user chose this origin, and it may never answer. Other deliveries must not wait for it.
     Doubted(&'a str),
 }
 
-/// The places of a lane's attempts.
+/// The permits for a destination's attempts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seats(Arc<Mutex<Taken>>);
 
@@ -34,7 +34,7 @@ struct Taken {
     by_origin: HashMap<String, usize>,
 }
 
-/// One of them, until it is dropped.
+/// A permit. Dropping it releases it.
 #[derive(Debug)]
 pub(super) struct Seat {
     seats: Seats,
@@ -56,7 +56,7 @@ impl Seats {
         taken.named < NAMED && of_origin < OF_ORIGIN && !(is_doubted && taken.doubted >= DOUBTED)
     }
 
-    /// A place for an attempt that begins.
+    /// Takes a permit for an attempt that begins.
     pub fn take(&self, trust: Trust<'_>) -> Seat {
         let (origin, is_doubted) = match trust {
             Trust::Known => (None, false),
@@ -72,7 +72,7 @@ impl Seats {
         Seat { seats: self.clone(), origin, is_doubted }
     }
 
-    /// Whether an attempt is under way that may never be answered.
+    /// Whether an attempt at an unproven host is in flight.
     pub fn are_doubted(&self) -> bool {
         self.0.lock().doubted > 0
     }

@@ -1,4 +1,4 @@
-//! A turn at a lane: what is due is sent, a few at a time, and what came of it is written down ten times a second.
+//! The delivery loop of a destination: sends due deliveries, a few at a time, and records results ten times a second.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,41 +28,41 @@ use crate::model::delivery::{Health, wait};
 use crate::model::seal::Kind;
 use crate::telemetry::metrics::Deliveries as Counted;
 
-/// Attempts of a lane that are under way at a time.
+/// Attempts in flight per destination.
 const WIDTH: usize = 16;
-/// Deliveries that are read at once.
+/// Deliveries read at once.
 const BATCH: usize = 200;
-/// Deliveries that have been read, and wait: while what may never answer waits for one of its few places, others are read on and pass it.
+/// Deliveries waiting in memory. Twice a batch, so that others can overtake those that wait for a permit.
 const WAITING: usize = 2 * BATCH;
-/// How long what waits for one of the few places is put off where it has waited for too long, in milliseconds.
+/// How long a delivery is put off if it waited too long for a permit, in milliseconds.
 const PUT_OFF: Millis = 30_000;
-/// How long what was read waits, until it is read again: what is sent is as of about now.
+/// How long a delivery may wait in memory. After that it is read again, so that its content is current when it is sent.
 const STALE: Duration = Duration::from_secs(2);
-/// How long what came of requests is gathered.
+/// How long results are gathered before they are recorded.
 const GATHER: Duration = Duration::from_millis(100);
-/// How often it is looked what else is due while requests are under way.
+/// How often to look for due deliveries while attempts are in flight.
 const LOOK: Duration = Duration::from_millis(250);
-/// How soon it is looked again once all that was found is answered: what is sent one after the other goes out a few at a time.
+/// The pause before the next look when nothing is in flight. It gathers deliveries that trickle in into small batches.
 const PACE: Duration = Duration::from_millis(25);
-/// How often the lease is renewed while nothing else is written.
+/// How often to renew the lease while nothing else is written.
 const KEEP: Duration = Duration::from_secs(8);
-/// The longest turn: others may be waiting.
+/// The longest time slice, since other destinations may be waiting.
 const TURN: Duration = Duration::from_secs(10);
-/// How long a stop waits for what is under way, which is less than it waits for the turn.
+/// How long a shutdown waits for attempts in flight. It must be shorter than the shutdown's wait for the loop.
 const STOP: Duration = Duration::from_millis(2500);
-/// How often writing down is tried again, a second later each time.
+/// How often recording results is retried, one second apart.
 const TRIES: usize = 5;
 
-/// How a turn has ended.
+/// How a time slice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing is due, or may be sent.
+    /// Nothing is due, or nothing may be sent.
     Idle,
-    /// Others are to have their turn.
+    /// The time slice is used up, and other destinations get their turn.
     Over,
 }
 
-/// Sends what is due of a lane, until nothing is, the turn is over, or `stop` says so. Nothing where another node is at it.
+/// Sends due deliveries until none is left, the time slice ends or `stop` is set. `Idle` if another node is at work.
 pub async fn run<C: Carrier>(app: &Arc<App>, id: i64, stop: watch::Receiver<bool>) -> Result<Ended> {
     let Some((lease, lane)) = claim(app, id).await? else { return Ok(Ended::Idle) };
     let tenant = tenant::by_id(app, lane.tenant_id).await?;
@@ -81,7 +81,7 @@ struct Ready<P> {
     read_at: Instant,
 }
 
-/// A delivery that is to be written down.
+/// A delivery with a result to record.
 #[derive(Clone)]
 struct Done {
     delivery: Delivery,
@@ -96,11 +96,11 @@ enum What {
     Later(Millis),
 }
 
-/// What the last attempt was like. It is newer here than in the table until it is written down.
+/// The last attempt. Newer than the table until it is recorded.
 struct Last {
     attempted_at: Option<Millis>,
     status: Option<i64>,
-    /// Of the last one that failed.
+    /// The error of the last failed attempt.
     error: Option<String>,
 }
 
@@ -108,28 +108,28 @@ struct Turn<C: Carrier> {
     app: Arc<App>,
     tenant: Arc<Tenant>,
     lease: Lease,
-    /// As it was read the last time.
+    /// The row as last read.
     lane: Lane,
     receiver: Arc<C::Receiver>,
     health: Health,
     last: Last,
-    /// Less than usual where the receiver has asked for it.
+    /// The limit of attempts in flight. Lower than usual after the receiver throttled.
     width: usize,
-    /// The places of what users have named.
+    /// Permits for hosts that users chose.
     seats: Seats,
     queue: VecDeque<Ready<C::Parcel>>,
     flying: JoinSet<Done>,
     done: Vec<Done>,
-    /// What is in one of the three.
+    /// The ids in `queue`, `flying` and `done`.
     in_hand: HashSet<i64>,
     disabled: Option<Why>,
-    /// The last look found nothing.
+    /// The last look found nothing more.
     is_idle: bool,
     looked_at: Option<Instant>,
     written_at: Instant,
     began_at: Instant,
     stop: watch::Receiver<bool>,
-    /// When nothing is waited for any more.
+    /// When a shutdown stops waiting for attempts in flight.
     stops_at: Option<Instant>,
 }
 
@@ -159,7 +159,7 @@ impl<C: Carrier> Turn<C> {
         }
     }
 
-    /// False where the lane is not this node's any more.
+    /// Returns false if the lease is lost.
     async fn work(&mut self) -> Result<bool> {
         loop {
             if self.may_begin() && self.wants_more() {
@@ -189,7 +189,7 @@ impl<C: Carrier> Turn<C> {
                 Ok(()) = self.stop.changed() => self.stops_at = Some(Instant::now() + STOP),
             }
             if self.stops_at.is_some_and(|at| at <= Instant::now()) {
-                // What has no answer by now is sent again, by whoever has the lane next.
+                // The next holder of the lease sends these deliveries again.
                 self.flying.shutdown().await;
             }
             let is_due = !self.done.is_empty() && self.written_at.elapsed() >= GATHER;
@@ -204,7 +204,7 @@ impl<C: Carrier> Turn<C> {
     }
 
     fn may_begin(&self) -> bool {
-        // Nobody waits for the last of what may never answer.
+        // The loop cannot end while an attempt at an unproven host is in flight, so other deliveries go on.
         let is_over = self.is_over() && !self.seats.are_doubted();
         let may_go_on = !is_over && !*self.stop.borrow() && self.disabled.is_none();
         let is_open = self.health.is_open(self.app.now());
@@ -212,8 +212,8 @@ impl<C: Carrier> Turn<C> {
         may_go_on && !is_open && self.lane.state == State::Active && self.flying.len() < width
     }
 
-    /// Where in the queue what goes out next is: what users have named has a few places, and what may never answer none when the turn is
-    /// over.
+    /// The index of the next delivery to send. Hosts that users chose need a permit, and attempts at unproven hosts do
+    /// not begin after the time slice has ended.
     fn next_place(&self) -> Option<usize> {
         let is_over = self.is_over();
         self.queue.iter().position(|of| {
@@ -222,19 +222,19 @@ impl<C: Carrier> Turn<C> {
         })
     }
 
-    /// Whether to look for what is due.
+    /// Whether to look for due deliveries.
     fn wants_more(&mut self) -> bool {
         let Some(looked_at) = self.looked_at else { return true };
         self.clear_stale();
         self.has_room() && (!self.is_idle || self.flying.is_empty() || looked_at.elapsed() >= LOOK)
     }
 
-    /// Whether more could go out than there is.
+    /// Whether an attempt could begin, but nothing in the queue may be sent and the queue is not full.
     fn has_room(&self) -> bool {
         self.may_begin() && self.next_place().is_none() && self.queue.len() < WAITING
     }
 
-    /// What waits for too long is read again; put off, where it waits for one of the few places.
+    /// Removes deliveries that waited too long, to be read again. Those that waited for a permit are put off instead.
     fn clear_stale(&mut self) {
         while let Some(ready) = self.queue.pop_front_if(|of| of.read_at.elapsed() > STALE) {
             let trust = C::trust(&self.app, &ready.parcel);
@@ -247,7 +247,7 @@ impl<C: Carrier> Turn<C> {
         }
     }
 
-    /// Waits for what may come next, where nothing is under way.
+    /// Waits before the next look if nothing is in flight.
     async fn pace(&mut self) {
         if let Some(looked_at) = self.looked_at.filter(|_| self.flying.is_empty() && self.is_idle) {
             tokio::select! {
@@ -264,7 +264,7 @@ impl<C: Carrier> Turn<C> {
         [look_at, stale_at, self.stops_at].into_iter().flatten().fold(write_at, Ord::min)
     }
 
-    /// Takes from the log what is new, and reads what is due. False where the lane is not this node's any more.
+    /// Takes new entries from the log and reads due deliveries. Returns false if the lease is lost.
     async fn look(&mut self) -> Result<bool> {
         let Some(Taken { lane, has_more }) = take::<C>(&self.app, &self.tenant, self.lease).await? else {
             return Ok(false);
@@ -314,8 +314,8 @@ impl<C: Carrier> Turn<C> {
     fn note(&mut self, done: Result<Done, tokio::task::JoinError>) {
         let done = match done {
             Ok(done) => done,
-            // It stays due.
-            Err(error) => return tracing::error!(cause = %error, "an attempt to deliver failed"),
+            // The delivery stays due.
+            Err(error) => return tracing::error!(cause = %error, "a delivery attempt ended unexpectedly"),
         };
         if let What::Answered(outcome) = &done.what {
             self.last.attempted_at = Some(done.at);
@@ -341,8 +341,8 @@ impl<C: Carrier> Turn<C> {
         self.done.push(done);
     }
 
-    /// Writes down what came of requests, and keeps the lease. False where the lane is not this node's any more: then another node
-    /// sends these again.
+    /// Records results and renews the lease. Returns false if the lease is lost; the node that holds it then sends
+    /// these deliveries again.
     async fn write(&mut self) -> Result<bool> {
         let done = std::mem::take(&mut self.done);
         if done.is_empty() && self.written_at.elapsed() < KEEP {
@@ -388,7 +388,7 @@ impl<C: Carrier> Turn<C> {
             let all = if is_off { lock_all(txn, self.tenant.id, C::KIND).await? } else { Vec::new() };
             let Some(of) = self.lease.hold(txn, now).await? else { return Ok(None) };
             write_down::<C>(txn, done, now).await?;
-            // Whoever has changed it meanwhile has said how it is.
+            // If the settings changed meanwhile, the health belongs to the old ones and is not written.
             if of.updated_at == self.lane.updated_at {
                 self.write_health(txn).await?;
             }
@@ -420,7 +420,7 @@ impl<C: Carrier> Turn<C> {
             What::Answered(Outcome { error: None, .. }) => {
                 if of.delivery.event == Event::Published && of.delivery.attempts == 0 {
                     let millis = Ord::max(of.at - of.delivery.happened_at, 0);
-                    #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
+                    #[expect(clippy::cast_precision_loss, reason = "the histogram needs no such precision")]
                     self.app.metrics.delivery_delay.observe(millis as f64 / 1000.0);
                 }
                 "delivered"
@@ -439,8 +439,8 @@ fn health(of: &Lane) -> Health {
     Health { failures: of.failures, open_until: of.open_until, failing_since: of.failing_since }
 }
 
-/// Writes what came of deliveries: of those that succeeded in one statement for each status, of those that are for later in one for each
-/// instant, of the others one by one.
+/// Records results: successes in one statement per status, postponed deliveries in one per due time, failures one by
+/// one.
 async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -> Result<()> {
     let mut delivered: BTreeMap<Option<u16>, Vec<(i64, Millis)>> = BTreeMap::new();
     let mut later: BTreeMap<Millis, Vec<i64>> = BTreeMap::new();
@@ -474,7 +474,7 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
         }
     }
     for some in dropped.chunks(LIST) {
-        // What was sent again in vain is as it was.
+        // A replayed delivery that was dropped gets its earlier state back. A delivery that was never done is deleted.
         let before = || Deliveries::update_many().filter(Of::Id.among(txn, some)).filter(Of::DoneAt.is_not_null());
         let dead = before().col_expr(Of::State, Expr::val(DeliveryState::Dead));
         dead.filter(Of::Error.is_not_null()).exec(txn).await?;
@@ -489,7 +489,7 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
     C::noted(txn, &answered.collect::<Vec<_>>(), now).await
 }
 
-/// How long after this attempt, which failed, there is another one; nothing where it was the last.
+/// How long to wait before the next attempt after this failure. `None` if there is none.
 fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
     match outcome.blame {
         Blame::Quota => outcome.retry_after,
@@ -499,7 +499,7 @@ fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
 }
 
 async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome, at: Millis) -> Result<()> {
-    // A quota says nothing of the delivery, which may wait for it for any number of days.
+    // A used-up quota does not count as an attempt: the delivery may wait for any number of days.
     let attempts = delivery.attempts + i64::from(outcome.blame != Blame::Quota);
     let mut chance = [0; 2];
     getrandom::fill(&mut chance).map_err(Error::internal)?;

@@ -1,7 +1,7 @@
-//! Overviews of users who see the same, kept once for all of them, and made another once for all.
+//! Interns the overviews of a room: users with equal overviews share one, and a new item is added to it once.
 //!
-//! Whoever has nothing of their own sees what everybody sees: where 5,000 such users are connected, an announcement changes one overview. An
-//! overview that is like no other is changed where it is.
+//! Users without state of their own all have the same overview: with 5,000 of them connected, an announcement changes
+//! one overview. An overview that is not shared is changed in place.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::shared::Shared;
 use crate::domain::inbox::Item;
 use crate::domain::overview::{Added, Overview, Wish};
 
-/// Wishes for which it is remembered what was done last.
+/// For how many wishes the last step is cached.
 const WISHES: usize = 16;
 
-/// The overviews that users of a room see. Who is in them is whoever's they were first read as ([`Overview::seen_by`]).
+/// The overviews of a room's users. Each names the user it was first read for (see [`Overview::seen_by`]).
 #[derive(Debug, Default)]
 pub(super) struct Alike {
-    /// By their outlines.
+    /// By outline, a hash of what they show.
     known: Shared<u64, Overview>,
-    /// By what is wished for, of which there is seldom more than one.
+    /// The last step per wish. There is seldom more than one wish.
     last: Vec<(Wish, Step)>,
 }
 
-/// What an overview was made last, and by what.
+/// The last change of an overview: the overview before and after, and the items that were added.
 #[derive(Debug)]
 struct Step {
     before: Arc<Overview>,
@@ -34,7 +34,7 @@ struct Step {
 }
 
 impl Alike {
-    /// The overview, or one that is known and shows the same.
+    /// Returns a known overview that shows the same, or else this one, which is then known.
     pub fn share(&mut self, overview: Overview) -> Arc<Overview> {
         if !overview.views.views.is_empty() {
             return Arc::new(overview);
@@ -49,7 +49,7 @@ impl Alike {
         overview
     }
 
-    /// Forgets what nobody sees any more.
+    /// Drops entries that no session holds.
     pub fn forget_old(&mut self) {
         self.last.clear();
         self.known.forget_old();

@@ -1,4 +1,4 @@
-//! What items show, kept once however many sessions remember it and however often it was read.
+//! Interns the contents of items, so that each is in memory once, for all sessions and reads.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use super::shared::Shared;
 use crate::domain::inbox::Item;
 use crate::domain::inbox::item::Content;
 
-/// The contents that sessions remember, by the place of their notification in the log.
+/// The contents that sessions hold, by their notification's position in the log.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     known: Shared<Seq, Content>,
-    /// What was last read, and what is shown for it: items come in the order of the log, all of one notification after each other.
+    /// The content read last and its interned equal. Items come in log order, so those of a notification are adjacent.
     last: Option<(Arc<Content>, Arc<Content>)>,
 }
 
 impl Contents {
-    /// Lets an item show what another one has been read with, if that is the same.
+    /// Replaces an item's content by the interned one if both are equal.
     pub fn share(&mut self, item: &mut Item) {
         if let Some((_, shown)) = self.last.as_ref().filter(|(read, _)| Arc::ptr_eq(read, &item.content)) {
             item.content = shown.clone();
@@ -31,7 +31,7 @@ impl Contents {
         self.last = Some((read, item.content.clone()));
     }
 
-    /// Forgets what nobody remembers any more.
+    /// Drops contents that no session holds.
     pub fn forget_old(&mut self) {
         self.last = None;
         self.known.forget_old();

@@ -1,4 +1,4 @@
-//! What rooms are told, and what sessions are there for.
+//! Events for rooms, and the kinds of sessions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::domain::view::{Key, Standing, ViewState};
 use crate::error::Result;
 use crate::model::item::Item;
 
-/// What a room is told by others than the hub.
+/// An event for a room that does not come from the hub.
 #[derive(Debug)]
 pub(super) enum Event {
     Join {
@@ -22,7 +22,7 @@ pub(super) enum Event {
         from: Seq,
         want: Want,
     },
-    /// A session for what changes in views. It knows what its user had `seen` of them.
+    /// A session that receives changes of views. It has read what its user had `seen` of them.
     JoinViews {
         user: UserId,
         session: ViewSession,
@@ -36,31 +36,31 @@ pub(super) enum Event {
         last_seq: Seq,
         catalogue_version: i64,
     },
-    /// The database is another one than before: the room begins anew, of this tenant where it is said.
+    /// Another database took over, or an earlier state of it: the room starts afresh, with this tenant if given.
     Anew {
         tenant: Option<Arc<Tenant>>,
     },
-    /// What has expired up to an instant.
+    /// Notifications that expired up to this time.
     Expired {
         seqs: Vec<Seq>,
         upto: Millis,
     },
 }
 
-/// What a session is there for.
+/// What a session subscribed to.
 #[derive(Debug)]
 pub(super) enum Want {
-    /// New items of these types, or of all.
+    /// New items of these types, or of all if `None`.
     Items { types: Option<Vec<TypeId>>, mailbox: Arc<Mailbox<Item>> },
-    /// The overview whenever it is another.
+    /// The overview, whenever it changes.
     Overviews { wish: Wish, slot: Arc<Slot<Result<Arc<Overview>>>> },
 }
 
-/// A session that is told of views.
+/// A session that receives changes of views.
 #[derive(Debug)]
 pub(super) struct ViewSession {
     pub number: u64,
-    /// Only of these, or of all.
+    /// Only views with these keys, or all if `None`.
     pub keys: Option<HashSet<Key>>,
     pub slots: Arc<Slots<ViewId, ViewState>>,
 }

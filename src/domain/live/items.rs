@@ -1,4 +1,4 @@
-//! The feed of a session: every new item of a user, in order, each once.
+//! A session's feed of items: every new item of a user, in order, exactly once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ use crate::domain::inbox::Item;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// Items read at once by a session that catches up.
+/// Items that a session reads at once while it catches up.
 const PAGE: usize = 200;
 
-/// First everything newer than a cursor, from the database; then what the room hands out. The room tells all that came after
-/// where the replay ends, also what came before the session had joined it, so that nothing falls between the two.
+/// First replays the items after the cursor from the database, then hands out those that the room sends. The room sends
+/// all items after the end of the replay, also those from before the session joined, so none is lost in between.
 #[derive(Debug)]
 pub struct ItemFeed {
     session: Session,
     tenant: Arc<Tenant>,
     types: Option<Vec<TypeId>>,
     mailbox: Arc<Mailbox<Item>>,
-    /// Everything up to here was given out.
+    /// Everything up to here was handed out.
     at: Seq,
-    /// Once what is ready was given out, this is where the replay stands, whatever is missing before it.
+    /// Where the replay has read to. It takes effect once `ready` is empty, even if items before it are missing.
     at_least: Seq,
-    /// The replay goes up to here; nothing once it is over.
+    /// The end of the replay. `None` once it is over.
     replay_to: Option<Seq>,
     ready: VecDeque<Item>,
-    /// Parts of the missed items that were read, and items in them, since `take_read`.
+    /// Pages of missed items that were read, and the items in them, since the last `take_read`.
     read: (u32, u32),
 }
 
-/// Every item of a user after `after`, or from now on, of these types or of all.
+/// The items of a user after `after`, or from now on; of these types, or of all.
 ///
-/// A place that lies before the retention window, or that the log does not have, is refused: what came after it may be
-/// gone. So is a cursor into what a failover lost: its client shows items that are gone.
+/// `BAD_USER_INPUT` for a cursor before the retention window or beyond the end of the log, since later items may be
+/// gone; and for one in a part of the log that a failover lost, since the client then shows items that no longer exist.
 pub async fn items(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -63,7 +63,7 @@ pub async fn items(
     let place = resume::place(app, tenant, user).await?;
     let is_lost = |after| app.gaps.read().have(tenant.id, after);
     if after.is_some_and(|after| after < place.oldest || after > place.end || is_lost(after)) {
-        let message = "lies outside of what is kept: start from the cursor of a fresh overview";
+        let message = "is outside the retained log: get a new one from `overview.cursor`";
         return Err(Error::bad_input("after", message));
     }
     let mailbox = Arc::new(Mailbox::new());
@@ -83,23 +83,23 @@ pub async fn items(
 }
 
 impl ItemFeed {
-    /// Whose items they are.
+    /// The user of this feed.
     pub fn user(&self) -> UserId {
         self.session.user
     }
 
-    /// How many parts of what was missed were read since this was asked the last time, and how many items.
+    /// How many pages of missed items were read since the last call, and how many items.
     pub fn take_read(&mut self) -> (usize, usize) {
         let (parts, items) = std::mem::take(&mut self.read);
         (parts as usize, items as usize)
     }
 
-    /// Whether more of what was missed is to be read before the next item is asked for.
+    /// Whether missed items must be read before the next item can be polled.
     pub fn is_behind(&self) -> bool {
         self.ready.is_empty() && self.replay_to.is_some()
     }
 
-    /// Reads on in what was missed, until there is something of it, or it was all given out.
+    /// Reads missed items until some are ready or the replay is over.
     pub async fn catch_up(&mut self) -> Result<()> {
         let span = self.session.span.clone();
         let catching_up = async {
@@ -114,7 +114,7 @@ impl ItemFeed {
         catching_up.instrument(span).await
     }
 
-    /// The next item, as soon as there is one, for whoever is not behind. After an error there is nothing more.
+    /// The next item, once there is one. Call it only if the feed is not behind. After an error the feed is over.
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Result<Item>> {
         loop {
             let next = match self.ready.pop_front() {
@@ -130,14 +130,15 @@ impl ItemFeed {
                 Err(End::Gone) => return Poll::Ready(Err(Error::not_found("user", "of this session"))),
                 Err(End::Lost) => return Poll::Ready(Err(End::lost())),
                 Err(End::TooSlow) => {
-                    let message = "the client reads too slowly: subscribe again, after the cursor of its last item";
+                    let message =
+                        "the client reads too slowly: subscribe again with `after` set to the cursor of its last item";
                     return Poll::Ready(Err(Error::Unavailable(message.into())));
                 }
             }
         }
     }
 
-    /// Reads a part of what was missed; the last of it together with other sessions.
+    /// Reads the next page of missed items. The last one is read in a batch with other sessions.
     async fn replay(&mut self, end: Seq) -> Result<()> {
         let (app, tenant, user) = (&self.session.app, &self.tenant, self.session.user);
         let mut more_after = None;
@@ -165,7 +166,7 @@ impl ItemFeed {
     }
 }
 
-/// Notes a part of what was missed, with so many items.
+/// Counts one more page with this many items.
 fn note((parts, items): &mut (u32, u32), count: usize) {
     *parts += 1;
     *items += u32::try_from(count).unwrap_or(u32::MAX);

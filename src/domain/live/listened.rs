@@ -1,4 +1,4 @@
-//! Which channels users listen to.
+//! Reads the channels that users subscribe to.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use entity::subscription::{Column, Entity as Subscription};
 use crate::app::App;
 use crate::error::Result;
 
-/// What users listen to: a range of `subscription`'s key each.
+/// The channels of users: a range of `subscription`'s key for each.
 pub(super) async fn listened(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Vec<ChannelId>>> {
     let listened = Subscription::find().filter(Column::UserId.among(&app.db.read, users)).select_only();
     let listened = listened.column(Column::UserId).column(Column::ChannelId).into_tuple::<(UserId, ChannelId)>();

@@ -1,4 +1,4 @@
-//! What a room hands to a session: never waits for it, and never grows without bound.
+//! Hands values from a room to a session. A room never waits for a session, and the memory per session is bounded.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 use crate::error::Error;
 
-/// Events kept for a session that reads slowly.
+/// Items kept for a slow session.
 ///
-/// Past this it is told to resume from its cursor; it never holds anybody else up.
+/// When it overflows, the session ends and the client resumes from its cursor. Senders never wait.
 pub const BACKLOG: usize = 256;
 
-/// What a room puts things into, and one session, and no other, takes them out of. The waker of the session stands beside them: where there are
-/// many sessions all of that is cold, and is fetched at once.
+/// State that a room writes and exactly one session reads. The session's waker is stored beside it: with many sessions
+/// both are out of the CPU cache, and are fetched together.
 #[derive(Debug)]
 struct Shared<S>(Mutex<(S, Option<Waker>)>);
 
@@ -23,12 +23,12 @@ impl<S> Shared<S> {
         Self(Mutex::new((state, None)))
     }
 
-    /// Changes what is there, of which nothing is new.
+    /// Changes the state without adding anything new, so the session is not woken.
     fn change<T>(&self, change: impl FnOnce(&mut S) -> T) -> T {
         change(&mut self.0.lock().0)
     }
 
-    /// Puts something new there, and wakes the session if it waits.
+    /// Adds something new, and wakes the session if it waits.
     fn put<T>(&self, put: impl FnOnce(&mut S) -> T) -> T {
         let mut shared = self.0.lock();
         let (state, waits) = &mut *shared;
@@ -40,7 +40,7 @@ impl<S> Shared<S> {
         done
     }
 
-    /// What is taken from what is there, as soon as there is something.
+    /// Takes something from the state, or registers the waker if there is nothing.
     fn poll_take<T>(&self, cx: &Context<'_>, take: impl FnOnce(&mut S) -> Option<T>) -> Poll<T> {
         let (state, waits) = &mut *self.0.lock();
         let taken = take(state);
@@ -51,13 +51,13 @@ impl<S> Shared<S> {
     }
 }
 
-/// A queue of a bounded length.
+/// A bounded queue.
 #[derive(Debug)]
 pub struct Mailbox<T>(Shared<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
-    /// The first of the queue, which is mostly all of it: it takes no memory of its own.
+    /// The head of the queue, which is mostly the only entry. Stored inline, so it needs no allocation.
     first: Option<T>,
     rest: VecDeque<T>,
     phase: Phase,
@@ -90,9 +90,9 @@ impl<T> State<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The session reads what it missed from the database; what does not fit here it will find there too.
+    /// The session reads missed items from the database. If the queue overflows, it finds the dropped items there too.
     Replaying,
-    /// Something did not fit meanwhile.
+    /// The queue overflowed during the replay.
     Outrun,
     Live,
     /// The session gets nothing more.
@@ -102,28 +102,28 @@ enum Phase {
 /// Why a session gets nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It did not take what was there for it.
+    /// It did not take its items in time.
     TooSlow,
-    /// Its user is no user any more.
+    /// Its user was erased.
     Gone,
-    /// Its room has ended before it.
+    /// Its room ended.
     Lost,
 }
 
 impl End {
-    /// What a session is told that has lost its room.
+    /// The error for a session that lost its room.
     pub fn lost() -> Error {
-        Error::Unavailable("the server has lost its place: subscribe again, after the cursor of the last item".into())
+        Error::Unavailable("the server lost the position of the subscription: subscribe again, with `after` set to the cursor of the last item".into())
     }
 }
 
 impl<T> Mailbox<T> {
-    /// For a session that begins by replaying.
+    /// A mailbox for a session that begins with a replay.
     pub fn new() -> Self {
         Self(Shared::new(State { first: None, rest: VecDeque::new(), phase: Phase::Replaying }))
     }
 
-    /// Puts one in; false when that was one too many for a live session, which then ends.
+    /// Adds a value. Returns false once the session has ended, which it does if it is live and the queue is full.
     pub fn put(&self, value: T) -> bool {
         self.0.put(|state| {
             match state.phase {
@@ -139,7 +139,7 @@ impl<T> Mailbox<T> {
         })
     }
 
-    /// Ends the replay; false where it must go on, for something was dropped meanwhile.
+    /// Ends the replay. Returns false if the queue overflowed meanwhile, so that the replay must go on.
     pub fn go_live(&self) -> bool {
         self.0.change(|state| {
             let is_over = state.phase != Phase::Outrun;
@@ -152,7 +152,7 @@ impl<T> Mailbox<T> {
         })
     }
 
-    /// Nothing more comes, and what was not taken is dropped.
+    /// Ends the session and drops the values that it has not taken.
     pub fn end(&self, why: End) {
         self.0.put(|state| {
             state.clear();
@@ -160,7 +160,7 @@ impl<T> Mailbox<T> {
         });
     }
 
-    /// The next one, as soon as it is there.
+    /// The next value, once there is one.
     pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<T, End>> {
         self.0.poll_take(cx, |state| {
             if let Some(value) = state.pop() {
@@ -175,51 +175,51 @@ impl<T> Mailbox<T> {
     }
 }
 
-/// Room for the newest value alone.
+/// Holds the newest value only.
 #[derive(Debug)]
 pub struct Slot<T>(Shared<Option<T>>);
 
 impl<T> Slot<T> {
-    /// With nothing in it.
+    /// An empty slot.
     pub fn new() -> Self {
         Self(Shared::new(None))
     }
 
-    /// Puts one in, in place of any that was not taken.
+    /// Stores a value, replacing one that was not taken.
     pub fn put(&self, value: T) {
         self.0.put(|newest| *newest = Some(value));
     }
 
-    /// Takes the one out that was not taken, if it is one of these. Whether it was there.
+    /// Removes the value if it was not taken and matches. Returns whether it removed one.
     pub fn take_back(&self, is_of_these: impl FnOnce(&mut T) -> bool) -> bool {
         self.0.change(|newest| newest.take_if(is_of_these).is_some())
     }
 
-    /// The newest one, as soon as it is there.
+    /// Takes the value, once there is one.
     pub fn poll_take(&self, cx: &Context<'_>) -> Poll<T> {
         self.0.poll_take(cx, Option::take)
     }
 }
 
-/// Room for the newest value of each key.
+/// Holds the newest value of each key.
 #[derive(Debug)]
 pub struct Slots<K, V>(Shared<Values<K, V>>);
 
 #[derive(Debug)]
 struct Values<K, V> {
     newest: HashMap<K, V>,
-    /// Their keys, the one that has waited longest first.
+    /// The keys of `newest`, the longest waiting first.
     order: VecDeque<K>,
     end: Option<End>,
 }
 
 impl<K: Copy + Eq + Hash, V> Slots<K, V> {
-    /// With nothing in it.
+    /// Without values.
     pub fn new() -> Self {
         Self(Shared::new(Values { newest: HashMap::new(), order: VecDeque::new(), end: None }))
     }
 
-    /// Puts one in, in place of any of the same key that was not taken.
+    /// Stores a value, replacing one of the same key that was not taken.
     pub fn put(&self, key: K, value: V) {
         self.0.put(|values| {
             if values.newest.insert(key, value).is_none() {
@@ -228,12 +228,12 @@ impl<K: Copy + Eq + Hash, V> Slots<K, V> {
         });
     }
 
-    /// Nothing more comes.
+    /// Ends the session once it has taken the remaining values.
     pub fn end(&self, why: End) {
         self.0.put(|values| values.end = Some(why));
     }
 
-    /// The newest one of the key that has waited longest, as soon as there is one.
+    /// Takes the value of the key that has waited longest, once there is one.
     pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<V, End>> {
         self.0.poll_take(cx, |values| {
             let key = values.order.pop_front();
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(slot.poll_take(&first), Poll::Ready(3), "what came while nobody waited is there");
     }
 
-    /// With nobody to be woken.
+    /// Polls with a waker that does nothing.
     fn polled<T>(poll: impl FnOnce(&Context<'_>) -> Poll<T>) -> Poll<T> {
         poll(&Context::from_waker(Waker::noop()))
     }

@@ -1,16 +1,18 @@
 //! Live sessions: new items, overviews and views reach connected users without a statement per session.
 //!
-//! Each tenant with connected users has a *room* (`room`), one task that hears the notices of the hub and knows which connected users
-//! follow which channel (`members`). It syncs all inboxes that a notice concerns together, 500 users per step, reads what is new in them in
-//! two statements (`newer`), and puts each item into the mailboxes of its sessions.
+//! Each tenant with connected users has a *room* (`room`): one task that receives the hub's notices and knows which
+//! connected users follow which channel (`members`). It syncs all inboxes that a notice concerns together, 500 users
+//! per step, reads their new items in two statements (`newer`), and puts each item into the mailboxes of its sessions.
 //!
-//! A new item is added to an overview that was read before, once for all users who see the same (`overview_session`, `alike`). Every other
-//! change is announced by a notice (marks, preferences, amendments), has its version (the catalogue), or is looked for (expiry); then the
-//! overview is read again. Each user's overview is sent at most ten times a second.
+//! A new item is added to an overview that was read before, once for all users with equal overviews
+//! (`overview_session`, `alike`). Every other change is announced by a notice (marks, preferences, amendments), changes
+//! a version (the catalogue), or is looked for (expiry); then the overview is read again. Each user's overview is sent
+//! at most ten times a second.
 //!
-//! A mailbox holds 256 items and the newest overview (`mailbox`). Senders never wait for a session: one that does not take its items
-//! ends, and resumes from its cursor. Notices never contain what was sent, and a lost notice only makes sessions late: once a second
-//! `poll` compares the end of each log with what was heard, and a sixtieth of all connected users is read again.
+//! A mailbox holds 256 items and the newest overview (`mailbox`). Senders never wait for a session: one that does not
+//! take its items ends, and resumes from its cursor. Notices never contain what was sent, and a lost notice only makes
+//! sessions late: once a second `poll` compares the end of each log with the last entry heard, and a sixtieth of all
+//! connected users is read again.
 
 mod alike;
 mod contents;

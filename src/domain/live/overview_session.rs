@@ -1,7 +1,7 @@
-//! A session that follows its user's overview, and what that is known to be.
+//! A session that follows its user's overview.
 //!
-//! A new item makes an overview another by one, so it is not read again for that: everything else that may change it is told
-//! by a notice, after which it is read whole; and once a minute, should a node have ended between a commit and its notice.
+//! A new item is added to the known overview in memory. Every other change is announced by a notice, after which the
+//! overview is read again; so it is once a minute, in case a node died between a commit and its notice.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ pub(super) struct OverviewSession {
     pub wish: Wish,
     pub slot: Arc<Slot<Result<Arc<Overview>>>>,
     known: Option<Known>,
-    /// What is known was shown.
+    /// Whether the known overview was sent.
     is_shown: bool,
 }
 
 #[derive(Debug)]
 struct Known {
     overview: Arc<Overview>,
-    /// Nothing is known to have changed since, but for what was added.
+    /// Whether nothing but the added items has changed since.
     is_certain: bool,
 }
 
@@ -37,26 +37,26 @@ impl OverviewSession {
         Self { number, wish, slot, known: None, is_shown: false }
     }
 
-    /// The overview was read.
+    /// Stores an overview that was read.
     pub fn read(&mut self, overview: Arc<Overview>) {
         let before = self.known.as_ref().map(|known| known.overview.fingerprint());
         self.is_shown &= before == Some(overview.fingerprint());
         self.known = Some(Known { overview, is_certain: true });
     }
 
-    /// It may be another than is known.
+    /// Marks the overview as stale.
     pub fn doubt(&mut self) {
         if let Some(known) = &mut self.known {
             known.is_certain = false;
         }
     }
 
-    /// Up to where in the log it is known, if what is newer may be added to it.
+    /// The log position of the known overview. `None` if newer items cannot be added to it.
     pub fn known_upto(&self) -> Option<Seq> {
         Some(self.known.as_ref().filter(|known| known.is_certain)?.overview.cursor)
     }
 
-    /// Adds all items up to `end`, oldest first, of which those it holds already count once. False where it must be read.
+    /// Adds all items up to `end`, oldest first, skipping those already in it. Returns false if it must be read again.
     pub fn add(&mut self, items: &[Item], end: Seq, alike: &mut Alike) -> bool {
         let Some(known) = &mut self.known else { return false };
         let added = alike.add(&mut known.overview, items, end, &self.wish);
@@ -65,7 +65,7 @@ impl OverviewSession {
         known.is_certain
     }
 
-    /// The views in it were read.
+    /// Stores the views of the overview, which were read.
     pub fn see(&mut self, views: Unread) {
         let Some(known) = &mut self.known else { return };
         if known.overview.views != views {
@@ -74,14 +74,14 @@ impl OverviewSession {
         }
     }
 
-    /// The views in it are others than it shows: unless it was taken already, it is not shown any more. Whether it was not.
+    /// Removes an overview with old views that the client has not taken yet. Returns whether it removed one.
     pub fn take_back(&mut self) -> bool {
         let is_taken_back = self.wish.views.is_some() && self.slot.take_back(|overview| overview.is_ok());
         self.is_shown &= !is_taken_back;
         is_taken_back
     }
 
-    /// Shows what is known, if that is not what was shown last. Whether it is not.
+    /// Sends the known overview if it was not sent yet. Returns whether it did.
     pub fn show(&mut self) -> bool {
         let Some(known) = self.known.as_ref().filter(|_| !self.is_shown) else { return false };
         self.slot.put(Ok(known.overview.clone()));

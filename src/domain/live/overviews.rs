@@ -1,4 +1,4 @@
-//! The overview of a session: at once, and after every change of it.
+//! A session's feed of overviews: the current one at once, and then one after every change.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,14 +14,14 @@ use crate::domain::overview::{Overview, Wish, check};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// What a session sees of its overview.
+/// The overviews that a session receives.
 #[derive(Debug)]
 pub struct OverviewFeed {
     session: Session,
     slot: Arc<Slot<Result<Arc<Overview>>>>,
 }
 
-/// The overview of a user as it is and as it becomes. Refuses a wish that cannot be fulfilled.
+/// The overview of a user, now and after each change. Refuses a wish that no overview can fulfil.
 pub async fn overviews(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -36,13 +36,13 @@ pub async fn overviews(
 }
 
 impl OverviewFeed {
-    /// Whose overview it is.
+    /// The user of this feed.
     pub fn user(&self) -> UserId {
         self.session.user
     }
 
-    /// The overview, the first time at once and then as soon as it is another; in it may be another user who sees the same. After an
-    /// error there is nothing more.
+    /// The overview, at once the first time and then whenever it changes. It may name another user with an equal
+    /// overview. After an error the feed is over.
     pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<Arc<Overview>>> {
         self.slot.poll_take(cx)
     }

@@ -1,4 +1,4 @@
-//! Asking the database, once a second, for what no notice tells.
+//! Polls the database once a second for changes without a notice.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::error::Result;
 
-/// Asks for what no notice tells: the end of the log and the version of the catalogue of every tenant with somebody connected,
-/// should the hub have missed something, and what has expired since the last time. Two statements for a thousand tenants.
+/// Reads the end of the log and the catalogue version of every tenant with connected users, in case a notice was lost,
+/// and what expired since the last poll. Two statements per thousand tenants.
 pub async fn poll(app: &App, live: &Live) -> Result<()> {
     let now = app.now();
     let tenants: Vec<TenantId> = live.rooms.lock().keys().copied().collect();
@@ -48,7 +48,7 @@ async fn poll_some((app, live): (&App, &Live), tenants: &[TenantId], now: Millis
     Ok(())
 }
 
-/// What expired after an instant and up to another.
+/// The notifications that expired after the first time, up to the second.
 pub(super) async fn expired(
     app: &App,
     tenants: &[TenantId],

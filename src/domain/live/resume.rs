@@ -1,7 +1,7 @@
-//! Sessions that come, or come back: where each inbox stands, and what each of them missed.
+//! Where new and returning sessions start, and which items they missed.
 //!
-//! When a node ends, all its sessions come back elsewhere within seconds. What they ask of the database they ask together: one
-//! statement serves as many of them as wait for it.
+//! When a node dies, all its sessions return on other nodes within seconds. Their reads are batched: one statement
+//! serves many sessions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::domain::tenant::{Needs, Tenant, head};
 use crate::domain::user;
 use crate::error::{Error, Result};
 
-/// Inboxes whose places are asked for in one statement.
+/// Inboxes per statement when reading start positions.
 const PLACES: usize = 256;
 
-/// Sessions for which what they missed is read in one statement.
+/// Sessions per statement when reading missed items.
 const READERS: usize = 64;
 
-/// How many entries of the log a session may have missed so that it reads them together with others.
+/// A session that missed at most this many log entries reads them in a batch with others.
 pub(super) const NEAR: i64 = 256;
 
-/// Where a session begins.
+/// Where a session starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The user's inbox is complete up to here.
     pub end: Seq,
-    /// What was published before this may be gone.
+    /// Publications before this may be gone.
     pub oldest: Seq,
 }
 
-/// What a session missed: what came after a place in the log, and up to another.
+/// The items that a session missed: after one log position, up to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Missed {
     pub user: UserId,
@@ -44,13 +44,13 @@ pub(super) struct Missed {
     pub upto: Seq,
 }
 
-/// Sessions of a tenant that wait to hear where they begin.
+/// The batcher for start positions of a tenant's sessions.
 type Places = Together<Needs, UserId, Place>;
 
-/// Sessions of a tenant that wait to hear what they missed.
+/// The batcher for missed items of a tenant's sessions.
 type Missing = Together<Needs, Missed, Vec<Item>>;
 
-/// Where a session of a user begins: at the end of the log, up to which the inbox is synced where it is behind.
+/// Where a user's session starts: the end of the log. Syncs the inbox first if it is behind.
 pub(super) async fn place(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId) -> Result<Place> {
     let waiting = tenant.queues.of(|| {
         let bounds = Bounds::reading(app.config.database.connections, PLACES);
@@ -59,7 +59,7 @@ pub(super) async fn place(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId) ->
     waiting.ask(|| (app.clone(), tenant.clone()), vec![user]).await
 }
 
-/// The items that a session missed, oldest first; of a part of the log of at most [`NEAR`] entries.
+/// The items that a session missed, oldest first, from a part of the log with at most [`NEAR`] entries.
 pub(super) async fn missed(app: &Arc<App>, tenant: &Arc<Tenant>, of: Missed) -> Result<Vec<Item>> {
     let waiting = tenant.queues.of(|| {
         let bounds = Bounds::reading(app.config.database.connections, READERS);
@@ -68,7 +68,7 @@ pub(super) async fn missed(app: &Arc<App>, tenant: &Arc<Tenant>, of: Missed) -> 
     waiting.ask(|| (app.clone(), tenant.clone()), vec![of]).await
 }
 
-/// Two statements, whose users are in the order of their ids; where inboxes are behind, their sync too.
+/// Two statements, with users in order of id, and a sync of the inboxes that are behind.
 async fn places(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<Vec<Result<Place>>> {
     let mut users: Vec<UserId> = jobs.iter().flatten().copied().collect();
     users.sort_unstable();
@@ -87,7 +87,7 @@ async fn places(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<
         ends.extend(behind.into_iter().map(|user| (user, end)));
     }
     if ends.len() < known {
-        // One of them was erased: whoever asks again finds who has the id now.
+        // A user was erased. This notes it, so that a retry looks the id up again.
         head(&app.db.read, tenant).await?;
     }
     let place = |job: &Vec<UserId>| {
@@ -97,7 +97,7 @@ async fn places(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<
     Ok(jobs.iter().map(place).collect())
 }
 
-/// Two statements for all whose parts of the log lie side by side.
+/// Two statements per group of sessions that start within [`NEAR`] entries of each other.
 async fn all_missed(app: &App, tenant: &Tenant, jobs: &mut [Vec<Missed>]) -> Result<Vec<Result<Vec<Item>>>> {
     let mut all: Vec<Missed> = jobs.iter().flatten().copied().collect();
     all.sort_unstable_by_key(|of| of.after);

@@ -1,7 +1,7 @@
-//! The room of a tenant: one task that hears what happens and hands it to the sessions.
+//! The room of a tenant: one task that receives notices and passes changes on to sessions.
 //!
-//! It works in steps of a bounded size and hears what came meanwhile between two steps, so that a message to one user
-//! does not wait for an announcement to all of them.
+//! It works in steps of bounded size and receives new notices between steps, so a message to one user does not wait for
+//! an announcement to all.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -31,22 +31,22 @@ use crate::domain::view;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 
-/// Users of one step: as many as one transaction of a sync takes.
+/// Users per step: as many as one sync transaction takes.
 const USERS: usize = 500;
 
-/// How long overviews wait while there are items to hand out, which are read sooner.
+/// How long overviews wait at most while there are items to hand out, which go first.
 const ITEMS_FIRST: Duration = Duration::from_secs(1);
 
-/// How long a notice may be under way until its place in the log is looked for.
+/// How long a notice may travel. After that, missing log entries count as a lost notice.
 const NOTICE_TRAVELS: Duration = Duration::from_millis(100);
 
-/// How long to wait after the database failed.
+/// The pause after a database failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// So many parts of an announcement to everyone are read at the same time, which takes as many connections.
+/// Batches of overviews that are read concurrently. Each takes a connection.
 const PARTS: usize = 4;
 
-/// The room of a tenant, with all that it knows of its sessions.
+/// The room of a tenant and the state of its sessions.
 pub(super) struct Room {
     app: Arc<App>,
     live: Arc<Live>,
@@ -56,21 +56,21 @@ pub(super) struct Room {
     members: Members,
     view_members: ViewMembers,
     contents: Contents,
-    /// Notices were heard of everything up to here; nothing until the end of the log was first asked for.
+    /// Notices for all entries up to here have arrived. `None` until the first poll of the log's end.
     heard: Option<Seq>,
-    /// What was heard beyond that, by first place.
+    /// Ranges of entries heard beyond `heard`: the first seq and the last.
     ahead: BTreeMap<Seq, Seq>,
-    /// The end of the log when it was last asked for: it never lies before this again.
+    /// The log's end at the last poll. A smaller one at the next poll means that the database was restored.
     end_seen: Seq,
-    /// The log goes up to here. If it has not been heard by then, it was missed.
+    /// The log's end at a poll, and when its notices count as lost.
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
     touched: Touched,
-    /// What expired up to here is among what was touched.
+    /// Items that expired up to here are in `touched`.
     expired_upto: Millis,
-    /// Nothing is done until then.
+    /// No step runs before this time.
     paused_until: Option<Instant>,
-    /// When overviews were shown last, or nobody waited for any.
+    /// When overviews were last sent, or when none was waiting.
     shown_at: Instant,
 }
 
@@ -99,7 +99,7 @@ impl Room {
         }
     }
 
-    /// Until nobody is in it any more.
+    /// Runs until the room is empty.
     pub async fn run(mut self) {
         loop {
             while let Ok(event) = self.events.try_recv() {
@@ -117,7 +117,7 @@ impl Room {
             let has_read = self.view_members.next_read(now).is_some_and(|at| at <= now);
             if !is_paused && (!self.touched.is_empty() || self.members.has_work(now) || has_read) {
                 if let Err(error) = self.step().await {
-                    tracing::warn!(cause = error.told(), "live sessions are late");
+                    tracing::warn!(cause = error.told(), "could not update live sessions, which are now late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
                 }
                 continue;
@@ -131,7 +131,7 @@ impl Room {
         }
     }
 
-    /// Takes the room out of the map, unless a session asks to join.
+    /// Removes the room from the map, unless a session is about to join.
     fn close(&mut self) -> bool {
         let mut rooms = self.live.rooms.lock();
         if !self.events.is_empty() {
@@ -142,7 +142,7 @@ impl Room {
         true
     }
 
-    /// The earliest instant at which there is something to do although nothing is heard.
+    /// The earliest time with work to do if no event arrives before.
     fn wakes_at(&self) -> Option<Instant> {
         let now = Instant::now();
         let read = self.view_members.next_read(now);
@@ -180,7 +180,7 @@ impl Room {
             }
             Event::Head { last_seq, catalogue_version } => {
                 if last_seq < std::mem::replace(&mut self.end_seen, last_seq) {
-                    tracing::warn!("the log ends before where it ended: the database was restored");
+                    tracing::warn!("the log is shorter than before: the database was restored");
                     self.end();
                     self.begin_anew();
                     self.end_seen = last_seq;
@@ -208,7 +208,7 @@ impl Room {
         }
     }
 
-    /// Ends all sessions, and forgets what is known of the log.
+    /// Ends all sessions and forgets the state of the log.
     fn begin_anew(&mut self) {
         (self.heard, self.missing, self.end_seen) = (None, None, Seq(0));
         self.ahead.clear();
@@ -229,7 +229,7 @@ impl Room {
                 *heard = (*heard).max(entry.remove());
             }
         }
-        // Whoever was erased may have sent what is shown.
+        // An erased user may be the sender of items that are shown.
         if notice.everybody || notice.doubtful || !notice.erased.is_empty() {
             self.members.doubt_all();
         }
@@ -256,7 +256,7 @@ impl Room {
         }
     }
 
-    /// When notices of a part of the log do not come, everybody looks for themselves.
+    /// If notices of a part of the log are lost, checks all users for new items.
     fn notice_what_is_missing(&mut self) {
         let Some((end, at)) = self.missing else { return };
         if self.heard >= Some(end) {
@@ -270,7 +270,7 @@ impl Room {
         }
     }
 
-    /// A part of what there is to do. What fails is still to be done.
+    /// Does a part of the pending work. Work that fails stays pending.
     async fn step(&mut self) -> Result<()> {
         if !self.members.anybody_has_changed() {
             self.shown_at = Instant::now();
@@ -311,7 +311,7 @@ impl Room {
         Ok(())
     }
 
-    /// Ends all sessions, also those that have just asked to join, whose clients then come again to another room.
+    /// Ends all sessions, also those that are just joining. Their clients then subscribe again, in another room.
     fn end(&mut self) {
         while let Ok(event) = self.events.try_recv() {
             self.take(event);
@@ -320,7 +320,7 @@ impl Room {
         self.view_members.end();
     }
 
-    /// What has expired since it was last asked for, so that no overview goes on counting it.
+    /// Collects what expired since the last check, so that overviews stop counting it.
     async fn notice_what_expired(&mut self) -> Result<()> {
         let now = self.app.now();
         for (_, seq) in expired(&self.app, &[self.tenant.id], (self.expired_upto, now)).await? {
@@ -330,14 +330,14 @@ impl Room {
         Ok(())
     }
 
-    /// Syncs inboxes, and hands what is new in them to the sessions; later to those of users whose rows somebody holds, so that
-    /// nobody else waits for those.
+    /// Syncs inboxes and hands new items to sessions. Users with locked rows are served later, so that others do not
+    /// wait for those locks.
     async fn deliver(&mut self, users: &[UserId]) -> Result<()> {
         let (end, held) = sync::those_free(&self.app, &self.tenant, users).await?;
         let held: HashSet<UserId> = held.into_iter().collect();
         self.members.hold(users, &held, Instant::now());
         let users: Vec<UserId> = users.iter().copied().filter(|user| !held.contains(user)).collect();
-        // Where other nodes cannot tell what they do, nothing is known for certain.
+        // Without a bus, changes on other nodes arrive without a notice, so items cannot be added to known overviews.
         let counts = self.app.hub.has_bus() || self.app.db.backend() == DbBackend::Sqlite;
         for (after, users) in self.members.behind(&users, end, counts) {
             let span = Span { after, upto: end, types: None, limit: None };
@@ -345,7 +345,7 @@ impl Room {
             for item in &mut items {
                 self.contents.share(item);
             }
-            // Of each user still in the order of the log.
+            // A stable sort: the items of each user stay in log order.
             items.sort_by_key(|item| item.user);
             let now = Instant::now();
             for user in users {
@@ -357,7 +357,7 @@ impl Room {
         Ok(())
     }
 
-    /// Reads overviews, and hands out those that are another than before.
+    /// Reads overviews and sends those that changed.
     async fn read_overviews(&mut self) -> Result<()> {
         let now = Instant::now();
         let parts = self.members.take_overviews(PARTS * USERS, now);
@@ -374,7 +374,7 @@ impl Room {
                         self.members.show(&self.app.metrics, wish, overview);
                     }
                 }
-                // A type that the wish names has gone.
+                // A type that the wish names was deleted.
                 Err(Error::BadInput { field, message }) => self.members.refuse(wish, users, &field, &message),
                 Err(error) => {
                     users.iter().for_each(|user| self.members.changed(*user));
@@ -385,7 +385,7 @@ impl Room {
         outcome
     }
 
-    /// Reads the views in overviews of which nothing else has changed.
+    /// Reads the views of overviews without other changes.
     async fn read_views(&mut self) -> Result<()> {
         let parts = self.members.take_views_changed(PARTS * USERS, Instant::now());
         let parts: Vec<(usize, &[UserId])> =
@@ -408,7 +408,7 @@ impl Room {
     }
 }
 
-/// Whoever comes next finds no room, and makes another.
+/// If the task panics, removes the room, so that the next session opens a new one.
 impl Drop for Room {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! The rooms that are open.
+//! The open rooms.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -14,19 +14,19 @@ use super::event::Event;
 pub struct Live {
     pub(super) rooms: Mutex<HashMap<TenantId, UnboundedSender<Event>>>,
     pub(super) sessions: AtomicU64,
-    /// What expired up to this instant was noticed.
+    /// Expired notifications up to this time were announced to the rooms.
     pub(super) expired_upto: AtomicI64,
 }
 
 impl Live {
-    /// Ends all sessions, which come back: what their rooms remember may mean something else by now.
+    /// Ends all sessions; their clients subscribe again. Used when the cached state of rooms may be invalid.
     pub fn end(&self) {
         for room in self.rooms.lock().values() {
             let _ = room.send(Event::Anew { tenant: None });
         }
     }
 
-    /// Tells a tenant's room, if it is open.
+    /// Sends an event to a tenant's room, if it is open.
     pub(super) fn tell(&self, tenant: TenantId, event: Event) {
         let rooms = self.rooms.lock();
         if let Some(room) = rooms.get(&tenant) {

@@ -1,4 +1,4 @@
-//! A session in its tenant's room, from joining it to leaving it.
+//! A session in its tenant's room, from joining to leaving.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use super::rooms::Live;
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 
-/// A session that has joined the room of its tenant. It leaves when this is dropped.
+/// A session that has joined its tenant's room. Dropping it leaves the room.
 #[derive(Debug)]
 pub(super) struct Session {
     pub app: Arc<App>,
     room: UnboundedSender<Event>,
     pub user: UserId,
-    /// In which it was begun.
+    /// The tracing span of the subscription.
     pub span: Span,
     number: u64,
 }
@@ -31,8 +31,8 @@ impl Drop for Session {
     }
 }
 
-/// Joins the tenant's room for items or an overview. The inbox was complete up to `from`, and what comes after that will
-/// be told.
+/// Joins the tenant's room for items or an overview. The inbox was complete up to `from`; the room sends what comes
+/// after.
 pub(super) fn join(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -44,7 +44,7 @@ pub(super) fn join(
     enter(app, live, tenant, user, |session| Event::Join { user, session, from, want })
 }
 
-/// Joins the tenant's room, which opens if nobody is in it, by an event that is made of the session's number.
+/// Joins the tenant's room, opening it if needed. `event` makes the joining event from the session's number.
 pub(super) fn enter(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -63,10 +63,10 @@ pub(super) fn enter(
     if era > 0 && era == tenant.era {
         let _ = room.send(Event::Anew { tenant: Some(tenant.clone()) });
     }
-    // The room takes itself out of the map under the same lock before it stops receiving, also where it panics.
+    // The room removes itself from the map under this lock before it stops receiving, also when it panics.
     let _ = room.send(event(number));
     if era != tenant.era {
-        // What the session begins with was found out before.
+        // What the session has read comes from an earlier era, so all sessions must start again.
         let _ = room.send(Event::Anew { tenant: None });
     }
     app.metrics.subscriptions.inc();

@@ -1,19 +1,19 @@
-//! A table of what sessions remember, so that what is the same is kept once for all of them.
+//! Interns values that sessions hold, so that equal values are stored once.
 //!
-//! It takes less memory, and what is in one place is known to be the same at a glance.
+//! This saves memory, and equal values can be compared by pointer.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
-/// Entries from which on those that nobody remembers any more are looked for.
+/// The least number of entries at which dead entries are swept.
 const MANY: usize = 1024;
 
-/// What somebody remembers, by a key.
+/// A weak intern table.
 #[derive(Debug)]
 pub(super) struct Shared<K, V> {
     known: HashMap<K, Weak<V>>,
-    /// As many as there may be until those that nobody remembers are looked for.
+    /// The number of entries at which dead ones are swept next.
     room: usize,
 }
 
@@ -35,7 +35,7 @@ impl<K: Eq + Hash, V> Shared<K, V> {
         self.known.insert(key, Arc::downgrade(value));
     }
 
-    /// Forgets what nobody remembers any more: to be called now and then, since it takes room until then.
+    /// Drops dead entries and frees their memory. Call it now and then.
     pub fn forget_old(&mut self) {
         self.sweep();
         self.known.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! What was amended, retracted or has expired: whoever has it has another inbox now.
+//! Finds users who have an item that was amended, retracted or has expired.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::members::Members;
 use crate::app::App;
 use crate::error::Result;
 
-/// Places in the log, and users, of one statement.
+/// Log positions and users per statement.
 const AT_ONCE: usize = 500;
 
-/// Places in the log about which users may have to be told.
+/// Log positions of changed items. The affected users are not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Touched(BTreeSet<Seq>);
 
@@ -26,8 +26,8 @@ impl Touched {
         self.0.extend(seqs);
     }
 
-    /// Finds those of the connected who have some of it, by probes of `inbox_item`'s key: their overviews have changed. The sync that has
-    /// taken it from others already has told that itself. What fails is still to be done.
+    /// Marks the overviews of connected users who have one of these items, by probes of `inbox_item`'s key. If a sync
+    /// already removed the item from a user's inbox, it sent its own notice. Positions that fail stay pending.
     pub async fn find(&mut self, app: &App, members: &mut Members) -> Result<()> {
         let seqs: Vec<Seq> = self.0.iter().copied().take(AT_ONCE).collect();
         if seqs.is_empty() {

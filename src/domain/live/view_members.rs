@@ -1,9 +1,9 @@
-//! Who of those connected is in which view, and what has last been told of it.
+//! The connected users who follow views, their views, and the state last sent of each.
 //!
-//! Only users with a session that is about views, or with an overview that holds them, are in it. A notice names views, and
-//! users of views; which of the connected users that concerns is known here, and what they all see then is read together.
-//! What is read is compared with what was told, so that it does not matter why, or how often, it is read. Where a user may have
-//! joined a view and left it again in between, that is told, too.
+//! Only users with a view session, or with an overview that includes views, are here. A notice names views, and users
+//! of views; this module finds the connected users concerned and reads their states together. It compares each state
+//! with the one last sent, so an unnecessary read does no harm. If a user may have joined a view and left it again in
+//! between, the session gets that change too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -22,30 +22,29 @@ use crate::error::Result;
 use crate::hub::Notice;
 use crate::telemetry::metrics::Metrics;
 
-/// Users whose views are read at once, however many each is in.
+/// Users per read of all their views, regardless of how many views each has.
 const USERS: usize = 200;
 
-/// Whatever may have been told, everybody's views are read once in so many seconds.
+/// Each user's views are read again once in this many seconds, even without a notice.
 ///
-/// What happens in a view has no place in the log by which a notice could be missed, and a node may end between a commit
-/// and its notice.
+/// Views have no log position that would reveal a lost notice, and a node may die between a commit and its notice.
 const TURNS: i64 = 30;
 
-/// How often everybody's views are read at most when something may have been missed.
+/// The minimum time between two reads of all users' views, when notices may have been lost.
 const ALL_EVERY: Duration = Duration::from_secs(1);
 
 /// The connected users who follow views.
 #[derive(Debug, Default)]
 pub(super) struct ViewMembers {
     users: HashMap<UserId, Member>,
-    /// Who of them is in which view.
+    /// The users of each view.
     by_view: BTreeSet<(ViewId, UserId)>,
-    /// It is not known, or not certain any more, what they see.
+    /// Users with views that are not known yet, or may have changed.
     unknown: Waiting,
     queue: ViewQueue,
-    /// Nobody is certain any more.
+    /// All users' views may have changed.
     is_doubtful: bool,
-    /// Everybody's views were read a moment ago, and are not again until then.
+    /// No read of all users' views before this time.
     rests_until: Option<Instant>,
     turn: i64,
 }
@@ -54,12 +53,12 @@ pub(super) struct ViewMembers {
 #[derive(Debug, Default)]
 struct Member {
     sessions: Vec<ViewSession>,
-    /// Sessions with an overview that holds views.
+    /// Sessions with an overview that includes views.
     overviews: Vec<u64>,
-    /// What they were last told of each of their views: nothing where that is not certain, and nothing at all until it is
-    /// first read.
+    /// The state last sent of each view: `None` if it is uncertain, so that the next one read is sent. `None` as a
+    /// whole until the views are first read.
     told: Option<HashMap<ViewId, Option<Standing>>>,
-    /// From here on every change is noticed.
+    /// Whether the views were read since the user joined. From then on the room notices every change.
     is_known: bool,
 }
 
@@ -68,7 +67,7 @@ impl ViewMembers {
         self.users.is_empty()
     }
 
-    /// A session comes that knows what its user had `seen` a moment ago. What has changed since is told.
+    /// Adds a session that has just read its user's views (`seen`). Later changes are sent to it.
     pub fn join(&mut self, user: UserId, session: ViewSession, seen: HashMap<ViewId, Standing>) {
         self.unknown.insert(user);
         let member = self.users.entry(user).or_default();
@@ -79,14 +78,14 @@ impl ViewMembers {
             member.told = Some(seen);
             return;
         };
-        // What the others were not told yet, or this one does not know yet, is told to all.
+        // If the sessions know different states of a view, the next state read is sent to all of them.
         for view in differences(told, &seen) {
             told.insert(view, None);
             self.by_view.insert((view, user));
         }
     }
 
-    /// A session comes whose overview holds views. What changes in them is a change of the overview.
+    /// Adds a session with an overview that includes views. A change of a view then counts as a change of the overview.
     pub fn join_overview(&mut self, user: UserId, session: u64) {
         let member = self.users.entry(user).or_default();
         member.overviews.push(session);
@@ -104,14 +103,14 @@ impl ViewMembers {
         }
     }
 
-    /// Ends all sessions of somebody who is no user any more; each then leaves by itself.
+    /// Ends all sessions of an erased user. Each then leaves by itself.
     pub fn erase(&mut self, user: UserId) {
         for session in self.forget(user) {
             session.slots.end(End::Gone);
         }
     }
 
-    /// Ends all sessions, which may come again.
+    /// Ends all sessions. Their clients may subscribe again.
     pub fn end(&mut self) {
         for member in std::mem::take(self).users.into_values() {
             member.sessions.iter().for_each(|session| session.slots.end(End::Lost));
@@ -140,7 +139,7 @@ impl ViewMembers {
             }
         }
         for &(user, view) in &notice.joins {
-            // Who has joined and left again meanwhile may have read it in between.
+            // The user may have left again already, and a client may have read the view in between.
             if let Some(told) = self.users.get_mut(&user).and_then(|member| member.told.as_mut()) {
                 told.entry(view).or_insert(None);
                 self.by_view.insert((view, user));
@@ -148,7 +147,7 @@ impl ViewMembers {
         }
     }
 
-    /// Once a second, for what was never told.
+    /// Marks a thirtieth of the users as stale; called once a second.
     pub fn doubt_some(&mut self) {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
@@ -159,15 +158,15 @@ impl ViewMembers {
         self.by_view.range((view, UserId(i64::MIN))..=(view, UserId(i64::MAX))).map(|(_, user)| *user)
     }
 
-    /// When there is something to do, if there is anything.
+    /// When there is work next, or `None` if there is none.
     pub fn next_read(&self, now: Instant) -> Option<Instant> {
         let unknown = (!self.unknown.is_empty()).then_some(now);
         let all = self.is_doubtful.then(|| self.rests_until.unwrap_or(now));
         [unknown, all, self.queue.next(now)].into_iter().flatten().min()
     }
 
-    /// A part of what there is to do, in two statements at the most (but one for every 1,000 members of a view). What fails
-    /// is still to be done.
+    /// Does a part of the pending work, in at most two statements (but one per 1,000 members of a view). Work that
+    /// fails stays pending.
     pub async fn step(&mut self, app: &App, members: &mut Members) -> Result<()> {
         let now = Instant::now();
         if self.is_doubtful && self.rests_until.is_none_or(|until| until <= now) {
@@ -207,7 +206,7 @@ impl ViewMembers {
         }
     }
 
-    /// Who of those a view is to be read for is connected.
+    /// The connected users who need a view to be read.
     fn concerned(&self, view: ViewId, due: Due) -> HashSet<UserId> {
         let mut users = due.users;
         if due.is_for_all {
@@ -217,7 +216,7 @@ impl ViewMembers {
         users
     }
 
-    /// Lets those views be read that users see differently from what they were told.
+    /// Queues the views that differ from the state last sent.
     fn learn(
         &mut self,
         users: &[UserId],
@@ -227,7 +226,7 @@ impl ViewMembers {
         for &user in users {
             let Some(member) = self.users.get_mut(&user) else { continue };
             if !std::mem::replace(&mut member.is_known, true) {
-                // Their overview may be from before.
+                // The overview may have been read before the user joined.
                 members.changed(user);
             }
             let now: HashMap<ViewId, Option<Standing>> =
@@ -243,9 +242,9 @@ impl ViewMembers {
         }
     }
 
-    /// Tells a user's sessions how they see a view now, and their overviews, if that is not what they were told.
+    /// Sends a user's state of a view to their sessions and overviews, unless it was sent before.
     ///
-    /// A view that was swept is told to nobody: there was nothing to be seen of it for a year.
+    /// A view that was swept is not announced: it was unused for a year.
     fn show(
         &mut self,
         metrics: &Metrics,
@@ -278,7 +277,7 @@ impl ViewMembers {
     }
 }
 
-/// The views that are not the same in both.
+/// The views with different states.
 fn differences(one: &HashMap<ViewId, Option<Standing>>, other: &HashMap<ViewId, Option<Standing>>) -> Vec<ViewId> {
     let all: HashSet<&ViewId> = one.keys().chain(other.keys()).collect();
     all.into_iter().filter(|view| one.get(view) != other.get(view)).copied().collect()

@@ -1,4 +1,4 @@
-//! Views that may have changed since they were told, and when each may be read again.
+//! A queue of views that may have changed, with a minimum time between two reads of each.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -9,20 +9,20 @@ use tokio::time::Instant;
 
 use crate::domain::view::PAIRS;
 
-/// How often a view is read at most; what happens in between is merged.
+/// The minimum time between two reads of a view. Changes in between are merged.
 const VIEW_EVERY: Duration = Duration::from_millis(100);
 
-/// The views that are to be read, and those that were read a moment ago.
+/// The views to read, and those that were read a moment ago.
 #[derive(Debug, Default)]
 pub(super) struct ViewQueue {
     due: HashMap<ViewId, Due>,
-    /// The same views, the one that has waited longest first.
+    /// The keys of `due`, the longest waiting first.
     order: VecDeque<ViewId>,
-    /// Views that were read a moment ago, and until when they wait.
+    /// Views that were read a moment ago, and when each may be read again.
     resting: HashMap<ViewId, Instant>,
 }
 
-/// For whom a view is to be read.
+/// The users who need a view to be read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Due {
     pub is_for_all: bool,
@@ -32,14 +32,14 @@ pub(super) struct Due {
 /// Views that are read together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Each with those whom it is for.
+    /// Each view with its users.
     pub views: Vec<(ViewId, Vec<UserId>)>,
-    /// All of those.
+    /// The users of all views.
     pub users: HashSet<UserId>,
 }
 
 impl ViewQueue {
-    /// Puts a view into the queue, if it is not there, and lets say for whom.
+    /// Queues a view if it is not queued yet, and returns its users for the caller to extend.
     pub fn add(&mut self, view: ViewId) -> &mut Due {
         self.due.entry(view).or_insert_with(|| {
             self.order.push_back(view);
@@ -47,13 +47,13 @@ impl ViewQueue {
         })
     }
 
-    /// When the next view may be read, if any is to be.
+    /// When the next queued view may be read. `None` if the queue is empty.
     pub fn next(&self, now: Instant) -> Option<Instant> {
         self.due.keys().map(|view| self.resting.get(view).copied().unwrap_or(now)).min()
     }
 
-    /// Views that may be read now: about as many pairs of a view and a user as one statement takes. `whom` says who of
-    /// those a view is to be read for is there.
+    /// Takes views that may be read now: up to about as many pairs of view and user as one statement takes. `whom`
+    /// returns the connected users who need a view.
     pub fn take(&mut self, now: Instant, whom: impl Fn(ViewId, Due) -> HashSet<UserId>) -> Batch {
         self.resting.retain(|_, until| *until > now);
         let mut batch = Batch::default();
@@ -82,7 +82,7 @@ impl ViewQueue {
         batch
     }
 
-    /// What could not be read is still to be read.
+    /// Queues views again that could not be read.
     pub fn put_back(&mut self, batch: Batch) {
         for (view, users) in batch.views {
             self.add(view).users.extend(users);
@@ -135,7 +135,7 @@ mod tests {
             assert!(batch.views.len() == 1 || batch.views.len() * batch.users.len() <= PAIRS);
             seen.extend(batch.views.iter().map(|(view, _)| view.0));
         }
-        // What failed once comes last.
+        // The views that failed once come last.
         let expected: Vec<i64> = (14..=100).chain(0..14).collect();
         assert_eq!(seen, expected);
     }

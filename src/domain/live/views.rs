@@ -1,4 +1,4 @@
-//! What changes in the views of a session's user.
+//! A session's feed of changes in its user's views.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,15 +14,15 @@ use crate::domain::tenant::Tenant;
 use crate::domain::view::{self, Key, View, ViewState};
 use crate::error::{Error, Result};
 
-/// What a session sees of its user's views.
+/// The changed views that a session receives.
 #[derive(Debug)]
 pub struct ViewFeed {
     session: Session,
     slots: Arc<Slots<ViewId, ViewState>>,
 }
 
-/// The views of a user whose unread changes from now on, of these keys (at most 200) or of all; also those that they join
-/// meanwhile, or leave.
+/// The views of a user, sent when their unread count changes: those with these keys (at most 200), or all. Includes
+/// views that the user joins or leaves later.
 pub async fn views(
     app: &Arc<App>,
     live: &Arc<Live>,
@@ -31,7 +31,7 @@ pub async fn views(
     keys: Option<Vec<Key>>,
 ) -> Result<ViewFeed> {
     view::check_keys(keys.as_deref().unwrap_or_default())?;
-    // Read before the session joins the room, so that whatever changes in between is found there.
+    // Read before the session joins the room, so that the room finds every change after this.
     let seen = view::standings(app, &[user]).await?.remove(&user).unwrap_or_default();
     let slots = Arc::new(Slots::new());
     let keys = keys.map(|keys| keys.into_iter().collect());
@@ -43,12 +43,12 @@ pub async fn views(
 }
 
 impl ViewFeed {
-    /// Whose views they are.
+    /// The user of this feed.
     pub fn user(&self) -> UserId {
         self.session.user
     }
 
-    /// The next view that changed, as it is now. What changes while nobody asks is merged, a view at a time.
+    /// The next changed view, in its current state. Changes that the session has not taken yet are merged per view.
     pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<View>> {
         self.slots.poll_take(cx).map(|changed| match changed {
             Ok(state) => state.view(),

@@ -1,16 +1,16 @@
-//! Users who wait for their turn.
+//! A fair queue of users.
 
 use std::collections::BTreeSet;
 use std::iter::from_fn;
 
 use entity::ids::UserId;
 
-/// Each of them once. Who comes again comes after all who wait already: however often there is something for some, it comes to
-/// everybody. Of those who wait alike, neighbours go together, for their rows are neighbours, too.
+/// Each user is in it once. A user added again goes behind all who already wait, so busy users do not starve others.
+/// Users of the same round are taken in order of id, since their rows are neighbours.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     now: BTreeSet<UserId>,
-    /// Those who came while there were others.
+    /// Users added while others were waiting.
     next: BTreeSet<UserId>,
 }
 
@@ -25,7 +25,7 @@ impl Waiting {
         }
     }
 
-    /// Many are sorted at once, which is cheaper than to find a place for one after the other.
+    /// Builds a set of the new users in one go, which is cheaper than many single insertions.
     pub fn extend(&mut self, users: impl IntoIterator<Item = UserId>) {
         let mut next: BTreeSet<UserId> = users.into_iter().filter(|user| !self.now.contains(user)).collect();
         if next.len() > self.next.len() {

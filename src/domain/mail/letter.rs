@@ -1,4 +1,4 @@
-//! What is due is written as a letter, as it is in this moment.
+//! Writes letters from items in their current state.
 
 use super::unsubscribe;
 use crate::app::App;
@@ -15,19 +15,19 @@ use crate::text::{characters, closed, cut_trimmed};
 /// The most characters of an item's body in a digest.
 const BEGINNING: usize = 200;
 
-/// A letter that can be sent.
+/// A letter that is ready to send.
 #[derive(Debug)]
 pub struct Message {
     pub to: String,
     pub subject: String,
     pub text: String,
     pub html: String,
-    /// Where its reader asks for no more of its kind.
+    /// The link to unsubscribe.
     pub unsubscribe: Option<String>,
     pub language: Option<String>,
 }
 
-/// What is due, as a letter.
+/// Writes the letter for an item.
 pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) -> Result<Message> {
     let (item, of) = (due.item, due.content);
     let title = of.in_letters(Text::LetterSubject).unwrap_or_else(|| of.title());
@@ -54,8 +54,8 @@ pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) ->
     Ok(Message { to, subject: title, text, html, unsubscribe, language })
 }
 
-/// What is unread, as a letter. Its link to unsubscribe is of all types that go into digests; without one where all that it lists is of
-/// mandatory ones.
+/// Writes a digest. Its link unsubscribes from all types that go into digests; there is none if it lists items of
+/// mandatory types only.
 pub(super) fn digest(app: &App, tenant: &Tenant, lane: &Lane, of: &Digest<'_>) -> Result<Message> {
     let words = Words::of(of.locale);
     let entries: Vec<Entry> = of.items.iter().map(|item| entry(lane, item)).collect();

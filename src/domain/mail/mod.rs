@@ -1,7 +1,7 @@
-//! Mail: what is in an inbox, to those who have not seen it there. A relay is a lane.
+//! Mail: sends inbox items to users who have not seen them there. The destination is the tenant's mail relay.
 //!
-//! What goes to whom is `dispatch`'s to say; here is how it is written (`letter`), to whom it is handed (`relay`), and what its
-//! reader may answer (`unsubscribe`).
+//! `dispatch` decides who gets what. This module writes the letters (`letter`), reads the relay's settings (`relay`)
+//! and lets readers unsubscribe (`unsubscribe`).
 
 mod letter;
 mod relay;
@@ -19,14 +19,14 @@ use letter::Message;
 
 pub use relay::{Change, has_relays, save};
 
-/// The longest time that a letter says it has been on its way: gateways refuse what is a week old.
+/// How old a letter's date may be, in milliseconds: five days. Gateways refuse letters that are a week old.
 const UNDER_WAY: Millis = 5 * 24 * 60 * 60 * 1000;
 
-/// What relays are handed.
+/// The transport for mail.
 #[derive(Debug)]
 pub struct Mails;
 
-/// A letter, and when it was tried first, where it was.
+/// A letter, and when it was first tried.
 #[derive(Debug)]
 pub struct Parcel {
     message: Message,

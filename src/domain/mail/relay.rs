@@ -1,4 +1,4 @@
-//! A tenant's relay, by which its mail goes out.
+//! A tenant's mail relay.
 
 use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
@@ -10,26 +10,26 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::mail::Relay;
 
-/// All of a relay.
+/// The settings of a relay.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// With name and password, where it wants them.
+    /// With user name and password, if the relay requires them.
     pub url: String,
-    /// The address that mail comes from, and its name.
+    /// The sender's address and name.
     pub from: String,
-    /// Where answers go, where that is another one.
+    /// The address for replies, if it is another one.
     pub reply_to: Option<String>,
     pub settings: Settings,
 }
 
-/// Whether any tenant has one.
+/// Whether any tenant has a relay.
 pub async fn has_relays(db: &Database) -> Result<bool> {
     let relays = Lanes::find().filter(Column::Kind.eq(Kind::Email)).select_only().column(Column::Id).limit(1);
     Ok(relays.into_tuple::<i64>().one(&db.read).await?.is_some())
 }
 
-/// Makes the tenant's relay, or gives it other settings, and tries at once what is due. A new one hears of what happens from now on.
-/// `CONFLICT` where the server cannot keep secrets.
+/// Creates or changes the tenant's relay and makes it due now. A new relay starts at the end of the log. `CONFLICT` if
+/// the server has no key to seal secrets with.
 pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     change.settings.check(app, tenant).await?;
     let relay = Relay::read(&change.url, &change.from, change.reply_to.as_deref())?;
@@ -46,7 +46,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     lane::known(app, tenant, Kind::Email, id).await
 }
 
-/// A relay's URL without name and password.
+/// A relay's URL without user name and password.
 fn shown(url: &str) -> Result<String> {
     let wrong = || Error::bad_input("url", "must be a URL");
     let mut url = reqwest::Url::parse(url).map_err(|_| wrong())?;
@@ -55,7 +55,7 @@ fn shown(url: &str) -> Result<String> {
     Ok(url.into())
 }
 
-/// As letters are handed to it; or why they cannot be.
+/// The relay, opened for sending, or the reason why that fails.
 pub(super) fn opened(app: &App, tenant: &Tenant, lane: &Lane) -> Result<Relay, String> {
     let read = || {
         let url = app.vault.open(&owner(tenant, lane.id), &lane.secret)?;
@@ -63,7 +63,7 @@ pub(super) fn opened(app: &App, tenant: &Tenant, lane: &Lane) -> Result<Relay, S
         Relay::read(url, lane.sender.as_deref().unwrap_or_default(), lane.reply_to.as_deref())
     };
     read().map_err(|error| {
-        tracing::error!(tenant = tenant.code, cause = error.told(), "the settings of a mail relay cannot be opened");
-        "the server cannot open the settings of the relay: whoever runs it finds out why in its log".to_owned()
+        tracing::error!(tenant = tenant.code, cause = error.told(), "the settings of a mail relay cannot be decrypted");
+        "the server cannot decrypt the settings of the relay: its log says why".to_owned()
     })
 }

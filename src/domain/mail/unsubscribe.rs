@@ -1,7 +1,7 @@
-//! How the reader of a letter says that they want no more of its kind (RFC 8058).
+//! Unsubscribe links in letters (RFC 8058).
 //!
-//! The id in the link is of a user and a message type, or of all types that go into digests. Nobody can make one, and it works as long as the
-//! user is there.
+//! The id in a link names a user and a message type, or all types that go into digests. It cannot be forged, and is
+//! valid as long as the user exists.
 
 use std::sync::Arc;
 
@@ -19,27 +19,26 @@ use crate::model::catalogue::MessageType;
 use crate::model::check;
 use crate::model::seal::Kind;
 
-/// What a link is about.
+/// The target of a link.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub tenant: Arc<Tenant>,
     pub user: Profile,
-    /// One, or all that go into digests by now: there may be none of those.
+    /// One type, or all that go into digests now. There may be none.
     pub types: Vec<Arc<MessageType>>,
 }
 
-/// In place of a type: all that go into digests.
+/// Stands for all types that go into digests.
 pub(super) const OF_DIGESTS: TypeId = TypeId(0);
 
 impl Wish {
-    /// Whether nothing that it is about can be switched off.
+    /// Whether all of these types are mandatory, so that nothing can be switched off.
     pub fn is_vain(&self) -> bool {
         !self.types.is_empty() && self.types.iter().all(|of| of.mandatory)
     }
 }
 
-/// The link in a letter; nothing where the settings do not say under which URL users reach this server, and where it were too long for a
-/// header.
+/// The link for a letter. `None` if the settings have no public URL, or the link is too long for a header.
 pub(super) fn link(app: &App, tenant: &Tenant, user: UserId, of: TypeId) -> Option<String> {
     let base = app.config.public.url.as_ref()?;
     let id = tenant.seal.close(Kind::Unsubscribe, user.0, of.0);
@@ -47,7 +46,7 @@ pub(super) fn link(app: &App, tenant: &Tenant, user: UserId, of: TypeId) -> Opti
     (link.len() <= URL_BYTES).then_some(link)
 }
 
-/// What a link is about, by the tenant's code and the id in it; nothing where it is none, or its user is not there any more.
+/// The target of a link, by the tenant's code and the id. `None` if the link is invalid or the user no longer exists.
 pub async fn find(app: &App, tenant: &str, id: &str) -> Result<Option<Wish>> {
     if check::code("tenant", tenant).is_err() {
         return Ok(None);
@@ -67,7 +66,7 @@ pub async fn find(app: &App, tenant: &str, id: &str) -> Result<Option<Wish>> {
     Ok(user.zip(types).map(|(user, types)| Wish { tenant, user, types }))
 }
 
-/// Switches letters of the types off for the user, but for the mandatory ones; what is in the inbox stays there.
+/// Switches email off for the user and these types, except mandatory ones. The inbox does not change.
 pub async fn grant(app: &App, of: &Wish) -> Result<()> {
     let off = |of: &Arc<MessageType>| (lane::Kind::Email, Change { code: of.code.clone(), enabled: Some(false) });
     let channels = of.types.iter().filter(|of| !of.mandatory).map(off).collect();

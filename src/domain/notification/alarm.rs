@@ -1,4 +1,4 @@
-//! What tells a group of the tenant that something needs somebody.
+//! Alarms: announcements that tell a group of the tenant about a problem.
 
 use super::raise::{Raising, raising};
 use super::{Addressees, Content, Input};
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::model::alarm::Alarm;
 use crate::model::catalogue::no_type;
 
-/// Refuses one that names a type or a group that there is not; `alarm.type` and `alarm.group` say which.
+/// Refuses an alarm with an unknown type or group. The error names `alarm.type` or `alarm.group`.
 pub async fn check_alarm(app: &App, tenant: &Tenant, catalogue: &Catalogue, alarm: &Alarm) -> Result<()> {
     if catalogue.message_type(&alarm.message_type).is_none() {
         return Err(no_type("alarm.type", &alarm.message_type));
@@ -21,7 +21,7 @@ pub async fn check_alarm(app: &App, tenant: &Tenant, catalogue: &Catalogue, alar
     })
 }
 
-/// Makes ready what it says.
+/// Prepares the announcement of an alarm.
 pub async fn alarming(app: &App, tenant: &Tenant, alarm: &Alarm, content: Content) -> Result<Raising> {
     let addressees = Addressees::Groups(vec![alarm.group.clone()]);
     raising(app, tenant, &[Input::new(alarm.message_type.clone(), addressees, content)]).await

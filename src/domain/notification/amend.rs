@@ -1,5 +1,5 @@
-//! Amending and retracting: one entry of the log, whatever the audience. Every inbox applies it at its next sync, which
-//! comes before any read.
+//! Amending and retracting: one log entry for an audience of any size. Every inbox applies it at its next sync, which
+//! precedes every read.
 
 use entity::amendment::{self, Entity as Amendment};
 use entity::ids::Seq;
@@ -21,18 +21,18 @@ use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::content::ContentChange;
 
-/// What to change of a notification.
+/// A change of a notification.
 #[derive(Clone, Debug, Default)]
 pub struct Patch {
     pub content: ContentChange,
-    /// Only while it is scheduled. What is not in the future means at once.
+    /// Only while it is scheduled. A time that is not in the future means at once.
     pub publish_at: Option<Millis>,
-    /// `Some(None)`: by the type's ttl again.
+    /// `Some(None)` sets it by the ttl of the type again.
     pub expires_at: Option<Option<Millis>>,
 }
 
-/// Changes a notification that is scheduled or published, and returns it; nothing where there is none. `CONFLICT` where
-/// it is retracted or has expired.
+/// Changes a scheduled or published notification and returns it; `None` if it does not exist. `CONFLICT` if it is
+/// retracted or has expired.
 pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Result<Option<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let end = transaction!(app.db, |txn| update_within(txn, app, tenant, &catalogue, (id, patch)).await)?;
@@ -40,7 +40,7 @@ pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Resul
     find(app, tenant, id).await
 }
 
-/// The same in a transaction. Returns the place in the log that says so, where one does.
+/// Like [`update`], inside a transaction. Returns the seq of the log entry, if there is one.
 pub(super) async fn update_within(
     txn: &Transaction,
     app: &App,
@@ -57,15 +57,15 @@ pub(super) async fn update_within(
         Status::Scheduled if is_scheduled => {}
         Status::Scheduled => return Err(Error::Unavailable("the notification is being published".into())),
         Status::Published if patch.publish_at.is_some() => {
-            return Err(Error::Conflict("publishAt: the notification is published already".into()));
+            return Err(Error::Conflict("publishAt: the notification is already published".into()));
         }
         Status::Published => {}
     }
     change(txn, tenant, of, patch, now).await
 }
 
-/// Takes a notification out of every inbox, or keeps it from being published, and returns it; nothing where there is none.
-/// Doing so again changes nothing.
+/// Removes a notification from every inbox, or cancels it before its publication, and returns it; `None` if it does not
+/// exist. Idempotent.
 pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let end = transaction!(app.db, |txn| retract_within(txn, app, tenant, &catalogue, id).await)?;
@@ -73,7 +73,7 @@ pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notif
     find(app, tenant, id).await
 }
 
-/// The same in a transaction. Returns the place in the log that says so, where one does.
+/// Like [`retract`], inside a transaction. Returns the seq of the log entry, if there is one.
 pub async fn retract_within(
     txn: &Transaction,
     app: &App,
@@ -92,7 +92,7 @@ pub async fn retract_within(
         schedule::forget(txn, tenant, &[id]).await?;
         return Ok(None);
     };
-    // Whoever has not synced it yet never does.
+    // An inbox that has not synced it yet never does.
     let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
     publications.col_expr(publication::Column::ExpiresAt, Expr::val(0_i64)).exec(txn).await?;
     amend(txn, tenant, seq).await
@@ -108,7 +108,7 @@ async fn lock(txn: &Transaction, tenant: &Tenant, catalogue: &Catalogue, id: i64
     this.map(|row| row.read(catalogue)).transpose()
 }
 
-/// Returns the place in the log that says so, where one does.
+/// Returns the seq of the log entry, if there is one.
 async fn change(
     txn: &Transaction,
     tenant: &Tenant,
@@ -118,7 +118,7 @@ async fn change(
 ) -> Result<Option<Seq>> {
     let expires_at = match patch.expires_at {
         None => of.expires_at,
-        // The instant of an entry of the log may be a little ahead.
+        // The time of a log entry may be slightly in the future.
         Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, Ord::min(at, now))),
     };
     let publish_at = patch.publish_at.map(|at| Ord::max(at, now)).or(of.publish_at);
@@ -134,7 +134,7 @@ async fn change(
         }
         return Ok(None);
     };
-    // Text stands once, in the notification: whoever shows it reads it again, once they know that it is another.
+    // The text is stored once, in the notification. The new version makes readers that have cached it read it again.
     if is_new_text {
         let version = tenant::Column::TextVersion;
         Tenants::update_of_tenant(tenant.id).col_expr(version, next_version(version, now)).exec(txn).await?;
@@ -175,10 +175,10 @@ async fn write(
     Ok(())
 }
 
-/// Takes a place in the log, which it returns, for saying that the one at `subject` is another now.
+/// Appends a log entry that says that the notification at `subject` has changed, and returns its seq.
 async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Option<Seq>> {
     let next = Expr::col(tenant::Column::LastSeq).add(1);
-    // In this order: MySQL goes by what it has set already.
+    // In this order: MySQL sees columns as already set by earlier assignments.
     let take = Tenants::update_of_tenant(tenant.id).col_expr(tenant::Column::AmendedSeq, next.clone());
     take.col_expr(tenant::Column::LastSeq, next).exec(txn).await?;
     let end = Tenants::of_tenant(tenant.id).select_only().column(tenant::Column::LastSeq).into_tuple().one(txn).await?;

@@ -1,4 +1,4 @@
-//! How many users an announcement would be for, before it is sent.
+//! The size of an announcement's audience, before it is sent.
 
 use std::collections::HashSet;
 
@@ -11,19 +11,19 @@ use crate::domain::tenant::Tenant;
 use crate::domain::{channel, user};
 use crate::error::{Error, Result};
 
-/// Users, or places in groups, that are counted at the most.
+/// The most users, or memberships of groups, that are counted.
 const COUNTED: i64 = 1_000_000;
 
-/// How many users.
+/// A number of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub users: i64,
-    /// False where there may be more.
+    /// False if there may be more.
     pub is_exact: bool,
 }
 
-/// How many users addressees would be if it were sent now, whatever they have switched off; those whom the tenant has never heard of
-/// as well. Fails where a send to them would.
+/// How many users an announcement would address now, regardless of preferences. Includes users that the tenant has
+/// never mentioned. Fails where a send would fail.
 pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<Size> {
     check_addressees(addressees)?;
     let db = &app.db.read;
@@ -47,7 +47,7 @@ pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) 
             Ok(Size { users: i64::try_from(users).map_err(Error::internal)?, is_exact: true })
         }
         Addressees::Receiver(_) | Addressees::Subscribers { .. } => {
-            Err(Error::internal("only announcements say whom they are for"))
+            Err(Error::internal("only announcements have an audience"))
         }
     }
 }

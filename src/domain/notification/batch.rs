@@ -1,4 +1,4 @@
-//! The jobs of a transaction that sends: each all of it, or nothing.
+//! Writes several sends (jobs) in one transaction, each completely or not at all.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,29 +18,29 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::Result;
 
-/// What came of a draft.
+/// The outcome of a draft.
 #[derive(Debug)]
 pub(super) enum Outcome {
     New(Box<Notification>),
-    /// The number of what was sent under the key before.
+    /// The number of the notification sent before under the same key.
     Replayed(i64),
 }
 
-/// The catalogue has changed meanwhile: whoever prepares again finds out what it says by now.
+/// The catalogue has changed since the drafts were prepared. The caller prepares them again.
 #[derive(Clone, Copy, Debug)]
 pub struct Outdated;
 
-/// What came of a transaction.
+/// The outcome of a transaction.
 pub(super) enum Written {
-    /// The outcomes of the jobs, in their order.
+    /// The outcomes of the jobs, in order.
     All(Vec<Result<Vec<Outcome>>>),
-    /// Nothing, for the drafts were made by another version of the catalogue than this one.
+    /// Nothing was written: the drafts were prepared with another version of the catalogue than this one.
     Nothing { catalogue_version: i64 },
 }
 
 /// Writes the drafts of jobs: all of each job, or none.
 ///
-/// What can be read beforehand is; the seqs are taken as late as can be, for from then on the tenant's row is locked.
+/// Reads as much as it can beforehand and takes the seqs as late as it can: the tenant's row is locked from then on.
 pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jobs: &[&[Draft]]) -> Result<Written> {
     let Sorted { fates, new } = sort(txn, tenant, jobs, app.now()).await?;
     let mut written = Vec::new();
@@ -51,7 +51,7 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
         let versions = new.iter().map(|draft| draft.envelope.catalogue_version);
         let catalogue_version = versions.clone().max().unwrap_or_default();
         let is_uniform = versions.clone().all(|of| of == catalogue_version);
-        // Not asked for unless all agree: this transaction is committed, and seqs that it took would be holes in the log.
+        // Only if all agree: this transaction commits in any case, and seqs that it took would be gaps in the log.
         let now = app.now();
         let take = Take {
             seqs: due.len(),
@@ -91,8 +91,8 @@ pub(super) async fn write_jobs(txn: &Transaction, app: &App, tenant: &Tenant, jo
     Ok(Written::All(outcomes.collect()))
 }
 
-/// The drafts with whoever has the ids now, where somebody whom they name was erased since they were looked up; nothing where
-/// all are users. They stay users until the tenant's row is let go, which whoever erases has to write to.
+/// The drafts, with erased users replaced by the users that have their ids now; empty if no named user was erased. No
+/// user can be erased before the commit, because an erasure writes to the tenant's row, which is locked.
 async fn renamed(txn: &Transaction, app: &App, tenant: &Tenant, drafts: &[&Draft], head: &Head) -> Result<Vec<Draft>> {
     tenant.saw_erased(head.erased_count);
     let doubtful = drafts.iter().filter(|draft| draft.envelope.erased_count != head.erased_count);
@@ -109,12 +109,12 @@ async fn renamed(txn: &Transaction, app: &App, tenant: &Tenant, drafts: &[&Draft
     Ok(drafts.iter().map(|draft| draft.renamed(&heirs)).collect())
 }
 
-/// What becomes of a draft. Places are those of the new ones.
+/// What happens to a draft. Indices are positions among the new drafts.
 enum Fate {
     New(usize),
-    /// Another new one in the same transaction has its key.
+    /// Another new draft of the transaction has the same key.
     SameAs(usize),
-    /// The notification with this number was sent under its key before.
+    /// The notification with this number was sent before under the same key.
     Existing(i64),
 }
 
@@ -124,7 +124,7 @@ struct Sorted<'a> {
     new: Vec<&'a Draft>,
 }
 
-/// Tells new drafts from those that were sent before.
+/// Separates new drafts from those that were sent before.
 async fn sort<'a>(db: &impl ConnectionTrait, tenant: &Tenant, jobs: &[&'a [Draft]], now: Millis) -> Result<Sorted<'a>> {
     let keys = jobs.iter().copied().flatten().filter_map(|draft| draft.idempotency_key.as_ref());
     let keys: Vec<&str> = keys.map(|key| key.kept.as_str()).collect();

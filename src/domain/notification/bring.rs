@@ -1,4 +1,4 @@
-//! Bringing over what another system has sent before: sends that have a past, as often as somebody likes.
+//! Imports messages that another system has sent before. A repeated import sends nothing twice.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{HashMap, HashSet};
@@ -21,27 +21,27 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user::By;
 use crate::error::{Error, Result};
 
-/// How often what has lost a race for its key is tried again.
+/// How often a message that lost a race for its key is retried.
 const TRIES: usize = 5;
 
-/// What came of messages.
+/// The counts of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Brought {
     /// Sent now.
     pub made: u64,
-    /// Of those made: the log was further already, whose newest instant they have.
+    /// Of those made: the log had a newer entry, so they have its time.
     pub late: u64,
     /// Of those made: their receivers have switched them off.
     pub unwanted: u64,
-    /// Sent before under their keys.
+    /// Sent before under the same key.
     pub there: u64,
-    /// Left out, since something else was sent before under their keys.
+    /// Left out: something else was sent before under the same key.
     pub others: u64,
-    /// Left out, since by now they would be past the retention window, or have expired.
+    /// Left out: past the retention window by now, or expired.
     pub old: u64,
 }
 
-/// What becomes of a message.
+/// The outcome of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     New,
@@ -60,7 +60,7 @@ impl Brought {
         } += 1;
     }
 
-    /// Both together.
+    /// Adds the counts of another import.
     pub fn add(&mut self, other: Self) {
         let Self { made, late, unwanted, there, others, old } = other;
         self.made += made;
@@ -72,16 +72,16 @@ impl Brought {
     }
 }
 
-/// What is wrong with messages in themselves, with the place of each.
+/// The errors of messages themselves, each with the message's position.
 pub async fn unfit(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<(usize, Error)>> {
     let catalogue = catalogue::current(app, tenant).await?;
     Ok(refused(app, By::Partner, &catalogue, inputs))
 }
 
-/// What earlier messages of a file would have been sent under, and what they say: hashes, for there may be millions.
+/// Hashed keys and fingerprints of earlier messages of a file. Hashes, because there may be millions.
 pub type Foretold = HashMap<u64, i64>;
 
-/// What would come of messages after others, which are told by `before`; all but who has switched them off.
+/// Predicts the counts of an import, except `unwanted`. `before` has the file's earlier messages.
 pub async fn would_bring(app: &App, tenant: &Tenant, inputs: &[Input], before: &mut Foretold) -> Result<Brought> {
     let head = tenant::Entity::find_by_id(tenant.id).one(&app.db.read).await?;
     let newest = head.map_or(0, |head| head.published_at);
@@ -106,8 +106,8 @@ pub async fn would_bring(app: &App, tenant: &Tenant, inputs: &[Input], before: &
     Ok(brought)
 }
 
-/// Sends up to 1,000 messages that have a past and a key of the tenant's backend, those that can be sent all or none. What was
-/// sent before under a key stays as it is, whatever it says.
+/// Imports up to 1,000 messages that each have a past and a key of the backend, all that can be sent or none. A key
+/// that was used before leaves the earlier message unchanged, even if its content differs.
 pub async fn bring(app: &Arc<App>, tenant: &Arc<Tenant>, inputs: Vec<Input>) -> Result<Brought> {
     let (mut brought, mut left) = (Brought::default(), inputs);
     for tries in 1.. {
@@ -130,7 +130,7 @@ pub async fn bring(app: &Arc<App>, tenant: &Arc<Tenant>, inputs: Vec<Input>) -> 
                 }
                 left = later;
             }
-            // Somebody has used a key for something else meanwhile: now it is there to be found.
+            // Another send has used a key for other content meanwhile. The next try finds it.
             Err(Error::Conflict(_)) if tries < TRIES => {
                 new.extend(later);
                 left = new;

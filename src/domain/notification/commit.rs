@@ -1,7 +1,7 @@
-//! Group commit: the sends that wait while one transaction is under way go into the next one together.
+//! Group commit: the sends that wait while a transaction runs go into the next one together.
 //!
-//! The tenant's row is locked from the moment a seq is taken until the commit, so that seqs are given in commit order.
-//! Alone, each send would hold it for the time of a commit, and a tenant could send no faster than the disk can sync.
+//! The tenant's row is locked from the assignment of a seq until the commit, so that seqs are in commit order. Without
+//! batches, each send would hold the lock for a whole commit, and a tenant could send no faster than the disk can sync.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Published;
 
-/// Sends that go into one transaction, unless a single batch has more.
+/// Drafts per transaction, unless a single send has more.
 const DRAFTS_PER_TRANSACTION: usize = 1000;
 
-/// How often a transaction is tried again because an idempotency key, or the catalogue of some of its sends, changed under it.
+/// How often a transaction is retried because an idempotency key was used or the catalogue changed meanwhile.
 const TRIES: usize = 5;
 
-/// What came of the drafts of one send.
+/// The outcome of the drafts of one send.
 type Sent = Result<Vec<Outcome>, Outdated>;
 
-/// Sends of one tenant that wait for the next transaction.
+/// The batcher of a tenant's sends.
 type Outbox = Together<Needs, Draft, Sent>;
 
-/// Commits drafts, all or none, together with whatever else the tenant sends at the moment.
+/// Commits drafts, all or none, in a batch with the tenant's other waiting sends.
 pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Sent> {
     let outbox = tenant.queues.of(|| {
         let (things, patience) = (DRAFTS_PER_TRANSACTION, app.db.write_patience());
@@ -39,7 +39,7 @@ pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Dra
     outbox.ask(|| (app.clone(), tenant.clone()), drafts).await
 }
 
-/// Counts what was published, now that it is on disk, and notes how far the log goes.
+/// Counts the committed publications, and records the end of the log.
 fn count(app: &App, tenant: &Tenant, outcomes: &[Result<Vec<Outcome>>]) {
     for outcome in outcomes.iter().flatten().flatten() {
         if let Outcome::New(of) = outcome {
@@ -55,7 +55,7 @@ pub(super) fn count_one(app: &App, tenant: &Tenant, of: &Notification) {
     }
 }
 
-/// One transaction for all the jobs that can be sent; the outcome of each, in their order.
+/// Writes all jobs that can be sent in one transaction. Returns the outcome of each job, in order.
 async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Sent>>> {
     let mut outdated: HashSet<usize> = HashSet::new();
     for _ in 0..TRIES {
@@ -66,7 +66,7 @@ async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>])
             Ok(Written::All(outcomes)) => {
                 count(app, tenant, &outcomes);
                 let mut outcomes = outcomes.into_iter();
-                let lost = || Err(Error::internal("a send got lost"));
+                let lost = || Err(Error::internal("a batch returned no outcome for a send"));
                 let of = |place| {
                     if outdated.contains(&place) {
                         Ok(Err(Outdated))
@@ -81,10 +81,10 @@ async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>])
                     |job: &[Draft]| job.iter().any(|of| of.envelope.catalogue_version != catalogue_version);
                 outdated.extend((0..jobs.len()).filter(|place| is_outdated(&jobs[*place])));
             }
-            // Somebody used the same idempotency key at the same time; now it is there to be found.
+            // Another send has used the same idempotency key meanwhile. The next try finds it.
             Err(error) if crate::database::is_duplicate(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    Err(Error::Unavailable("others use the same keys, try again in a moment".into()))
+    Err(Error::Unavailable("other sends use the same idempotency keys, try again in a moment".into()))
 }

@@ -1,4 +1,4 @@
-//! Drafts: what is about to be sent, checked and with everything that it names looked up.
+//! Drafts: validated sends, with everything that they name resolved to ids.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,43 +21,44 @@ use crate::model::check;
 use crate::model::content::Content;
 use crate::model::notification::Raised;
 
-/// The most users named one by one.
+/// The most users that one notification names.
 const NAMED_USERS: usize = 10_000;
 /// The most groups of one announcement.
 const NAMED_GROUPS: usize = 100;
 
-/// How far ahead something may be scheduled, in milliseconds: ten years.
+/// How far ahead a notification may be scheduled, in milliseconds: ten years.
 const FARTHEST: Millis = 10 * 366 * 24 * 60 * 60 * 1000;
 
-/// Ready to be committed.
+/// A notification that is ready to be committed.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub envelope: Envelope,
     pub content: Content,
-    /// Nothing where it is published at once.
+    /// `None` if it is published at once.
     pub publish_at: Option<Millis>,
     pub past: Option<Past>,
     pub raised: Option<Raised>,
     pub sent_by: Option<Actor>,
     pub idempotency_key: Option<Key>,
-    /// All that the caller said.
+    /// The content, to compare with earlier sends under the same key.
     pub said: Said,
-    /// The users of whom it speaks, as the caller calls them.
+    /// The users that it names, with the backend's ids.
     pub names: Vec<(UserId, String)>,
 }
 
-/// What becomes of inputs: drafts in their order, but for those that were sent before.
+/// The result of [`prepare`]: drafts in the order of the inputs, without those that were sent before.
 pub(super) struct Prepared {
     pub drafts: Vec<Draft>,
-    /// The numbers of what was sent under keys before, by the places of inputs that could not be sent again: they expire too
-    /// soon by now, or name a group that has gone.
+    /// Numbers of notifications that were sent before under the same keys, by the positions of their inputs. A retry
+    /// counts even if a new send is impossible because it expires too soon by now or its group is gone.
     pub sent: HashMap<usize, i64>,
 }
 
-/// Checks what callers want to send, then looks up all that it names, making users and actions that are new.
+/// Validates inputs, then resolves everything that they name. Creates new users and actions.
 ///
-/// The catalogue may be one that is remembered: what relies on it is not sent where there is another by then. What it refuses is checked by
-/// that of now, and so is what makes somebody, whose keys are looked up before, since what is refused or contradicts makes nobody.
+/// The catalogue may come from the cache: drafts of an outdated version are not sent. Before it refuses an input or
+/// creates a user, the function loads the current catalogue and looks up the keys, so that refused and conflicting
+/// inputs create no users.
 pub(super) async fn prepare(
     app: &App,
     tenant: &Tenant,
@@ -86,7 +87,7 @@ pub(super) async fn prepare(
     Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
 }
 
-/// What is wrong with inputs in themselves, and with what strict ones show, with the place of each.
+/// The errors of inputs themselves, and the template errors of strict ones, each with the input's position.
 async fn refused_or_flawed(
     app: &App,
     tenant: &Tenant,
@@ -99,14 +100,15 @@ async fn refused_or_flawed(
     Ok(refused)
 }
 
-/// What is wrong with inputs in themselves, with the place of each.
+/// The errors of inputs themselves, each with the input's position.
 pub(super) fn refused(app: &App, by: By<'_>, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
     let checked = inputs.iter().map(|input| check_input(by, input, catalogue, app.now())).enumerate();
     checked.filter_map(|(place, checked)| Some((place, checked.err()?))).collect()
 }
 
-/// The numbers of what was sent before, by the places of those of the `asked` inputs: a retry is one, whatever has changed since. Fails
-/// with the first that is refused and is none, or says something else under a key than what was said under it before, also in this call.
+/// The numbers of notifications sent before, by the positions of the `asked` inputs. A retry is recognised even if the
+/// catalogue has changed since. Fails with the first input that is refused and is no retry, or has a key that stands
+/// for other content, in this call or before.
 async fn sent_before(
     app: &App,
     tenant: &Tenant,
@@ -114,7 +116,7 @@ async fn sent_before(
     inputs: &[Input],
     (asked, mut refused): (Vec<usize>, BTreeMap<usize, Error>),
 ) -> Result<HashMap<usize, i64>> {
-    // Nothing was sent under what is no key, and a database may not even take it.
+    // An invalid key was never used, and a database may not even accept it.
     let key = |place: &usize| Key::of(by, &inputs[*place]).ok().flatten();
     let keys: Vec<Option<Key>> = asked.iter().map(key).collect();
     let kept: Vec<&str> = keys.iter().flatten().map(|key| key.kept.as_str()).collect();
@@ -149,12 +151,12 @@ async fn sent_before(
 }
 
 impl Draft {
-    /// The instant from which on its time runs, where it is written now.
+    /// The start of its lifetime: its original time if it is imported, else `now`.
     pub fn begins_at(&self, now: Millis) -> Millis {
         self.past.as_ref().map_or(now, |past| past.created_at)
     }
 
-    /// The draft with others in the place of users who were erased.
+    /// The draft with erased users replaced by the users that have their ids now.
     pub fn renamed(&self, heirs: &HashMap<UserId, UserId>) -> Self {
         let mut draft = self.clone();
         let heir = |user: &mut UserId| *user = heirs.get(user).copied().unwrap_or(*user);
@@ -185,7 +187,7 @@ fn check_input(by: By<'_>, input: &Input, catalogue: &Catalogue, now: Millis) ->
     check_addressees(&input.addressees)
 }
 
-/// Users may send only types that other users can switch off, and only links to the partner's own pages.
+/// Users may send only types that other users can switch off, and only links that are paths on the tenant's own site.
 fn check_user_input(input: &Input, kind: &MessageType) -> Result<()> {
     if !kind.users_may_send || kind.mandatory {
         let message = format!(
@@ -196,13 +198,13 @@ fn check_user_input(input: &Input, kind: &MessageType) -> Result<()> {
     }
     match &input.content.link {
         Some(link) if !link.starts_with('/') => {
-            Err(Error::bad_input("content.link", "must be a path where users send, for a URL leads out of your pages"))
+            Err(Error::bad_input("content.link", "must be a path if a user sends, because a URL leads to another site"))
         }
         _ => Ok(()),
     }
 }
 
-/// What expires must be published before.
+/// Checks that it is published within ten years and expires after now and after publication.
 pub(super) fn check_instants(publish_at: Option<Millis>, expires_at: Option<Millis>, now: Millis) -> Result<()> {
     if publish_at.is_some_and(|at| at > now.saturating_add(FARTHEST)) {
         return Err(Error::bad_input("publishAt", "must be within ten years"));
@@ -242,15 +244,15 @@ pub(super) fn check_addressees(addressees: &Addressees) -> Result<()> {
     }
 }
 
-/// What the inputs name, looked up.
+/// The users and actions that inputs name, with their ids.
 struct Named {
     users: HashMap<String, UserId>,
     actions: HashMap<String, ActionId>,
-    /// From before the users were looked up, so that whoever is erased after that is noticed.
+    /// Read before the users are looked up, so that a later erasure is noticed.
     erased_count: i64,
 }
 
-/// What inputs that are not refused name; nothing where the tenant has not heard of all of it.
+/// The users and actions that valid inputs name. `None` if one of them does not exist yet.
 async fn known(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Option<Named>> {
     let erased_count = tenant.erased_count();
     let names: Vec<String> = inputs.iter().flat_map(named_users).cloned().collect();
@@ -262,7 +264,7 @@ async fn known(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Option<Na
     Ok(all_are.then_some(Named { users, actions, erased_count }))
 }
 
-/// What inputs name, made where it is new.
+/// Like `known`, but creates missing users and actions.
 async fn made(app: &App, tenant: &Tenant, inputs: &[&Input]) -> Result<Named> {
     let erased_count = tenant.erased_count();
     let names: Vec<String> = inputs.iter().copied().flat_map(named_users).cloned().collect();
@@ -289,8 +291,9 @@ fn action(input: &Input) -> Option<&String> {
 }
 
 fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named, now: Millis) -> Result<Draft> {
-    let user =
-        |id: &String| named.users.get(id).copied().ok_or_else(|| Error::internal("a user vanished while being made"));
+    let user = |id: &String| {
+        named.users.get(id).copied().ok_or_else(|| Error::internal("a user is missing after it was created"))
+    };
     let mut audience = Audience::default();
     let (kind, recipients) = match &input.addressees {
         Addressees::Everyone => {

@@ -1,4 +1,4 @@
-//! What publishing must know of a notification: everything but what it says.
+//! Routing data of a notification: all that publishing needs, without the content.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::catalogue::no_type;
 
-/// What publishing must know of a notification.
+/// Routing data of a notification.
 #[derive(Clone, Debug)]
 pub(super) struct Envelope {
     pub kind: Kind,
@@ -24,19 +24,19 @@ pub(super) struct Envelope {
     pub target: Option<Target>,
     pub action: Option<(String, ActionId)>,
     pub audience: Audience,
-    /// As the caller said; by the type's ttl otherwise.
+    /// As the caller gave it; `None` means the ttl of the type.
     pub expires_at: Option<Millis>,
-    /// The version of the catalogue by which its type was looked up.
+    /// The version of the catalogue that its type was looked up in.
     pub catalogue_version: i64,
-    /// How many users the tenant had erased when, or before, those whom it names were looked up.
+    /// The tenant's number of erased users, read before the named users were looked up.
     pub erased_count: i64,
 }
 
-/// Whom it is for, looked up.
+/// The recipients, as ids.
 #[derive(Clone, Debug)]
 pub(super) enum Recipients {
     Everyone,
-    /// Those of the groups of its audience that there are when it is published.
+    /// The members of the audience's groups that exist at publication.
     Groups,
     Users(Vec<UserId>),
     /// Subscribers of the target's channel, and followers of the sender.
@@ -44,22 +44,22 @@ pub(super) enum Recipients {
 }
 
 impl Envelope {
-    /// When it expires if it is published now.
+    /// When it expires if it is published at `now`.
     pub fn expires_at(&self, now: Millis) -> Option<Millis> {
         expiry(self.expires_at, &self.message_type, now)
     }
 
-    /// The users named one by one, a message's receiver among them.
+    /// The users named one by one, including the receiver of a message.
     pub fn named(&self) -> &[UserId] {
         if let Recipients::Users(users) = &self.recipients { users } else { &[] }
     }
 
-    /// Whom a message is for.
+    /// The receiver of a message.
     pub fn receiver(&self) -> Option<UserId> {
         if self.kind == Kind::Message { self.named().first().copied() } else { None }
     }
 
-    /// Of a notification that was scheduled, by the catalogue of now.
+    /// The routing data of a scheduled notification, by the current catalogue.
     pub async fn scheduled(
         db: &impl ConnectionTrait,
         tenant: &Tenant,
@@ -93,7 +93,7 @@ impl Envelope {
     }
 }
 
-/// When something expires: as its sender said, or by its type's ttl.
+/// When a notification expires: at the time its sender gave, or by the ttl of its type.
 pub(super) fn expiry(expires_at: Option<Millis>, kind: &MessageType, published_at: Millis) -> Option<Millis> {
     expires_at.or(kind.ttl_seconds.map(|ttl| published_at.saturating_add(ttl.saturating_mul(1000))))
 }

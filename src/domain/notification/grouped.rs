@@ -1,4 +1,4 @@
-//! Whether the groups exist that inputs name.
+//! Checks that the groups named by inputs exist.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::domain::channel;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// What is to be refused besides, with the place of each, because it names a group that there is not: one statement where
-/// any names one.
+/// The errors of inputs that name an unknown group and are not in `refused`, each with the input's position: one
+/// statement if any input names a group.
 pub(super) async fn refuse(
     app: &App,
     tenant: &Tenant,
@@ -27,7 +27,10 @@ pub(super) async fn refuse(
     let known = channel::named_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
     let missing = |(place, codes): &(usize, Vec<String>)| {
         let (at, code) = codes.iter().enumerate().find(|(_, code)| !known.contains_key(*code))?;
-        let error = Error::bad_input(format!("audience.groups[{at}]"), format!("names no group: {code:?}"));
+        let error = Error::bad_input(
+            format!("audience.groups[{at}]"),
+            format!("names no group: {code:?}; create it with saveUserGroup"),
+        );
         Some((*place, error.within(&path(*place))))
     };
     Ok(named.iter().filter_map(missing).collect())

@@ -1,4 +1,4 @@
-//! What callers want to send.
+//! The inputs of a send.
 
 use serde::Serialize;
 
@@ -10,32 +10,32 @@ use crate::model::check;
 use crate::model::content::Content;
 use crate::model::notification::Raised;
 
-/// What a caller wants to send.
+/// A notification that a caller wants to send.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Code of the message type.
     pub message_type: String,
     pub addressees: Addressees,
     pub content: Content,
-    /// The partner's id.
+    /// The backend's id of a user.
     pub sender: Option<String>,
-    /// When to publish it, where that is in the future; at once otherwise.
+    /// When to publish it. At once if `None` or in the past.
     pub publish_at: Option<Millis>,
     pub expires_at: Option<Millis>,
-    /// Among those of whoever sends.
+    /// Belongs to the sender: two senders may use the same key.
     pub idempotency_key: Option<String>,
-    /// Refused while its type's template has flaws on it. Strictness is not something else to a key.
+    /// Refused if the template of its type fails on it. Not part of the content that a key stands for.
     pub is_strict: bool,
-    /// What another system knows of it, where that has sent it already. Another past is not something else to a key.
+    /// Its history in another system that has sent it already. Not part of the content that a key stands for.
     pub past: Option<Past>,
-    /// Where a rule raises it.
+    /// Set if a rule sends it.
     pub raised: Option<Raised>,
-    /// The service or operator who sends it. Another one is not something else to a key.
+    /// The service or operator that sends it. Not part of the content that a key stands for.
     pub sent_by: Option<Actor>,
 }
 
 impl Input {
-    /// Something to be sent at once, by nobody in particular.
+    /// A notification to send at once, without a sender.
     pub fn new(message_type: String, addressees: Addressees, content: Content) -> Self {
         Self {
             message_type,
@@ -53,26 +53,26 @@ impl Input {
     }
 }
 
-/// What another system knows of a message that it has sent.
+/// The history of a message that another system has sent.
 #[derive(Clone, Debug)]
 pub struct Past {
-    /// From here on its time runs, and it is published as of this instant, unless the log is further.
+    /// The start of its lifetime, and its time of publication unless the newest log entry is later.
     pub created_at: Millis,
     /// When its receiver read it.
     pub read_at: Option<Millis>,
     /// When its receiver archived it.
     pub archived_at: Option<Millis>,
-    /// What it is about.
+    /// The target that the message is about.
     pub target: Option<Target>,
-    /// What happened to that.
+    /// The action on the target.
     pub action: Option<String>,
 }
 
-/// How far ahead of ours the clock of that system may be, in milliseconds.
+/// How far that system's clock may be ahead of ours, in milliseconds.
 const AHEAD: Millis = 60_000;
 
 impl Past {
-    /// Refuses what cannot have been.
+    /// Refuses times in the future, and invalid targets and actions.
     pub(super) fn check(&self, now: Millis) -> Result<()> {
         let instants =
             [("createdAt", Some(self.created_at)), ("readAt", self.read_at), ("archivedAt", self.archived_at)];
@@ -88,7 +88,7 @@ impl Past {
     }
 }
 
-/// Whom it is for, as the caller names them; this decides the kind.
+/// The recipients as the caller names them. They decide the kind.
 #[derive(Clone, Debug, Serialize)]
 pub enum Addressees {
     Everyone,
@@ -99,8 +99,8 @@ pub enum Addressees {
 }
 
 impl Addressees {
-    /// The same with each name once, sorted. `None` if it is so already. The order of users or groups in an input, and repeats, mean
-    /// nothing.
+    /// The same recipients sorted and without duplicates; `None` if nothing changes. Order and duplicates in an input
+    /// mean nothing.
     pub(super) fn as_set(&self) -> Option<Self> {
         let set = |names: &Vec<String>| {
             let mut set = names.clone();

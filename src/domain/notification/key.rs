@@ -1,7 +1,7 @@
-//! Idempotency keys: each belongs to whoever sends, the tenant's backend or one of its users.
+//! Idempotency keys. Each belongs to its sender: the tenant's backend or one of its users.
 //!
-//! The backend's are kept as they are said. A user's are kept as a digest with their id, behind a character that no key contains:
-//! so nobody's key is in the way of anybody else's, and all of them are unique by one index.
+//! The backend's keys are stored as given. A user's key is stored as a hash of user id and key, behind a character that
+//! no key contains. So keys of different senders cannot collide, and one unique index covers them all.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,20 +16,20 @@ use crate::model::content::Content;
 use crate::model::fingerprint::fingerprint;
 use crate::model::json::canonical;
 
-/// What a user's key begins with where it is kept. Neither keys nor ids contain control characters.
+/// The prefix of a user's stored key. Neither keys nor ids contain control characters.
 pub const OF_USERS: char = '\u{1f}';
 
-/// A key of somebody's own.
+/// An idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// As its owner calls it.
+    /// As its owner gave it.
     pub said: String,
-    /// As it is kept: no two owners have the same.
+    /// As stored. Unique among all owners.
     pub kept: String,
 }
 
 impl Key {
-    /// The key of an input, if it has one. `BAD_USER_INPUT` for what is none.
+    /// The key of an input, if it has one. `BAD_USER_INPUT` if it is invalid.
     pub fn of(by: By<'_>, input: &Input) -> Result<Option<Self>> {
         let Some(said) = &input.idempotency_key else { return Ok(None) };
         check::code("idempotencyKey", said)?;
@@ -43,35 +43,36 @@ impl Key {
         Ok(Some(Self { said: said.clone(), kept }))
     }
 
-    /// What whoever says something else under it is told.
+    /// The error for other content under the same key.
     pub fn conflict(&self) -> Error {
         Error::Conflict(format!("the idempotency key {:?} was used for something else", self.said))
     }
 }
 
-/// What a caller says under a key, as it is compared with what was said under the same key before.
+/// The content of a send, to compare it with an earlier send under the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Said {
-    /// 64 bits of a SHA-256 over everything but the key itself. Users and groups are sets, and an instant that has passed means at once.
+    /// 64 bits of a SHA-256 of everything but the key. Users and groups are sets, and a `publish_at` in the past is
+    /// none.
     pub fingerprint: i64,
-    /// The fingerprints that the same was kept under otherwise: before its instant had passed, or by servers for which users and groups
-    /// were lists.
+    /// Other fingerprints that the same content may be stored with: from before `publish_at` had passed, or from server
+    /// versions that compared users and groups as lists.
     others: Vec<i64>,
-    /// The text without an instant, where it is to be published at once.
+    /// The serialized input without `publish_at`, if it is published at once.
     text: Option<Vec<u8>>,
 }
 
-/// What was sent under a key, as far as it says whether another call says the same.
+/// An earlier send under a key, as far as a comparison needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub id: i64,
     pub fingerprint: i64,
-    /// The instant for which it was scheduled.
+    /// The time for which it was scheduled.
     pub publish_at: Option<Millis>,
 }
 
 impl Said {
-    /// What an input says at `now`.
+    /// The content of an input at the time `now`.
     pub fn of(input: &Input, now: Millis) -> Result<Self> {
         let publish_at = input.publish_at.filter(|at| *at > now);
         let addressees = input.addressees.as_set();
@@ -91,18 +92,18 @@ impl Said {
         Ok(Self { fingerprint, others, text: publish_at.is_none().then_some(text) })
     }
 
-    /// Whether this is what was said before.
+    /// Whether the earlier send had the same content.
     pub fn is(&self, kept: Kept, now: Millis) -> bool {
         if self.fingerprint == kept.fingerprint || self.others.contains(&kept.fingerprint) {
             return true;
         }
-        // Both mean at once by now.
+        // Both mean "at once" by now.
         let passed = kept.publish_at.filter(|at| *at <= now);
         passed.is_some_and(|passed| self.text.as_ref().is_some_and(|text| at(text, Some(passed)) == kept.fingerprint))
     }
 }
 
-/// Everything that the caller said, but for the key and the instant of publication.
+/// Serializes the whole input except the key and `publish_at`.
 fn text(input: &Input, addressees: &Addressees) -> Result<Vec<u8>> {
     let content = Content {
         params: input.content.params.as_ref().map(canonical),
@@ -113,7 +114,7 @@ fn text(input: &Input, addressees: &Addressees) -> Result<Vec<u8>> {
     serde_json::to_vec(&said).map_err(Error::internal)
 }
 
-/// The fingerprint of a text that is to be published at an instant. Without one it is what it was before there were any.
+/// The fingerprint of a serialized input with `publish_at`. Without it, the same as before scheduling existed.
 fn at(text: &[u8], publish_at: Option<Millis>) -> i64 {
     match publish_at {
         None => fingerprint(text),

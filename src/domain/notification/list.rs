@@ -1,4 +1,4 @@
-//! What was sent, for those who sent it.
+//! Lists of sent notifications.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,11 +23,11 @@ use crate::model::check;
 use crate::model::slice::{End, Slice};
 use crate::model::user::without_case;
 
-/// Notifications that a page passes over at the most, where it is not of all.
+/// The most notifications that a page scans, if its filter has no index.
 const PASSED_OVER: u64 = 10_000;
 
-/// How many titles the searches of one request may yet look at, all together: at first as many as one page of one search. They look one
-/// after the other.
+/// How many titles the searches of one request may still scan, together. It starts with the limit of one page. The
+/// searches scan one after the other.
 #[derive(Debug)]
 pub struct SearchBudget(Mutex<u64>);
 
@@ -37,37 +37,37 @@ impl Default for SearchBudget {
     }
 }
 
-/// A part of what was sent.
+/// A page of sent notifications.
 #[derive(Debug)]
 pub struct Page {
     /// Newest first.
     pub notifications: Vec<Notification>,
-    /// The number of the notification beyond which the list goes on, away from the end it was read from, where it does.
+    /// The number of the notification beyond which the list continues, in reading direction, if it does.
     pub goes_on_at: Option<i64>,
-    /// Whether it does; a page for nothing goes on where it began.
+    /// Whether the list continues. A page of size 0 continues where it began.
     pub goes_on: bool,
 }
 
-/// Which notifications; what is left out does not count.
+/// Which notifications to list. `None` does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Codes of types.
     pub types: Option<Vec<String>>,
     pub kinds: Option<Vec<Kind>>,
     pub statuses: Option<Vec<Status>>,
-    /// The partner's id of a user.
+    /// The backend's id of a user.
     pub sender: Option<String>,
     pub target: Option<Target>,
     /// Published at this instant or later.
     pub since: Option<Millis>,
     /// Published before this instant.
     pub until: Option<Millis>,
-    /// What the title has in it, without regard to case.
+    /// A part of the title. Case does not matter.
     pub text: Option<String>,
 }
 
 impl Filter {
-    /// Whether others need not be passed over: it lets everything pass, or an index has what it is about.
+    /// Whether the page scans no other rows, because nothing is filtered or an index has the filtered rows.
     fn is_carried(&self) -> bool {
         let Self { types, kinds, statuses, sender, target, since: _, until: _, text } = self;
         let is_apart = (target.is_some() && !self.is_dated()) || statuses.as_deref() == Some(&[Status::Scheduled]);
@@ -76,15 +76,15 @@ impl Filter {
         is_apart_alone || (is_open && text.is_none())
     }
 
-    /// Whether it is about what was published within some time, which is a part of the log.
+    /// Whether it is limited to a time of publication, which is a range of the log.
     fn is_dated(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 }
 
-/// A part of all, newest first, by their numbers, or by their places in the log where it is about a time: a walk of the key, of
-/// `notification_seq`, or of the target's index, until the page is full. Where others are passed over, it ends after 10,000 of all,
-/// and where titles are searched after as many as the request's other searches have left.
+/// A page of notifications, newest first: by number, or by seq if the filter has a time. Walks the key,
+/// `notification_seq` or the target's index until the page is full. If the filter has no index, the page ends after
+/// 10,000 scanned rows. A search of titles ends after as many as the request's other searches have left.
 pub async fn page(
     app: &App,
     tenant: &Tenant,
@@ -125,7 +125,7 @@ pub async fn page(
     Ok(Page { notifications, goes_on_at, goes_on: is_full || walked_to.is_some() })
 }
 
-/// All that a filter lets pass, but for what is asked of titles and times.
+/// The filter's conditions, except those on titles and times.
 async fn filtered(app: &App, tenant: &Tenant, catalogue: &Catalogue, filter: &Filter) -> Result<Select<Notifications>> {
     let (db, mut found) = (&app.db.read, stored(tenant));
     if filter.types.is_some() {
@@ -140,14 +140,14 @@ async fn filtered(app: &App, tenant: &Tenant, catalogue: &Catalogue, filter: &Fi
     if let Some(statuses) = &filter.statuses {
         found = found.filter(in_status(statuses, app.now()));
         if statuses.as_slice() == [Status::Scheduled] {
-            // Few, and kept apart.
+            // Few rows, in a table of their own.
             let scheduled = Schedule::of_tenant(tenant.id).select_only().column(schedule::Column::NotificationId);
             found = found.filter(Column::Id.in_subquery(scheduled.into_query()));
         }
     }
     if let Some(sender) = &filter.sender {
         check::code("filter.sender", sender)?;
-        // Somebody of whom the tenant never heard has sent nothing.
+        // A user that the tenant does not know has sent nothing.
         let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
         found = found.filter(Column::SenderId.among(db, &known.into_values().collect::<Vec<_>>()));
     }
@@ -158,16 +158,16 @@ async fn filtered(app: &App, tenant: &Tenant, catalogue: &Catalogue, filter: &Fi
     Ok(found)
 }
 
-/// In which order a list is walked, and over which part of it.
+/// The order of a list, and the part of it to walk.
 struct Walk {
     by: Column,
     part: Slice<i64>,
-    /// What is not before, and what is before, the time that it is about.
+    /// The time of the filter as seqs: above the first, up to the second.
     within: (Option<i64>, Option<i64>),
 }
 
 impl Walk {
-    /// By numbers; or, of what was published within some time, by places in the log, where that is a range.
+    /// By number. By seq if the filter has a time, because a time is a range of the log.
     async fn of(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Self> {
         if !filter.is_dated() {
             return Ok(Self { by: Column::Id, part: slice, within: (None, None) });
@@ -184,7 +184,7 @@ impl Walk {
             let Some(id) = cursor else { return Ok(None) };
             let seq = Notifications::of_tenant(tenant.id).filter(Column::Id.eq(id)).select_only().column(Column::Seq);
             let seq: Option<Option<i64>> = seq.into_tuple().one(db).await?;
-            let gone = || Error::bad_input(field, "is where nothing published is any more");
+            let gone = || Error::bad_input(field, "is the cursor of a notification that was deleted");
             seq.flatten().map(Some).ok_or_else(gone)
         };
         let part = Slice {
@@ -196,7 +196,7 @@ impl Walk {
         Ok(Self { by: Column::Seq, part, within })
     }
 
-    /// Those of the part, from its end on: what stands after another is older.
+    /// Limits the query to the part, and orders it from the part's end on. Later in the list means older.
     fn over<Found: QueryFilter + QueryOrder>(&self, found: Found) -> Found {
         let mut found = found;
         for bound in [self.part.before, self.within.0].into_iter().flatten() {
@@ -214,7 +214,7 @@ impl Walk {
         }
     }
 
-    /// The last of those that a page passes over at the most, by its place in the walk and its number.
+    /// The last row that a page may scan, as its position in the walk and its number.
     async fn farthest(&self, db: &impl ConnectionTrait, tenant: &Tenant) -> Result<Option<(i64, i64)>> {
         let walked = Notifications::of_tenant(tenant.id).select_only().column_as(self.by.into_expr(), "place");
         let walked = walked.column_as(Column::Id.into_expr(), "number");
@@ -222,15 +222,15 @@ impl Walk {
     }
 }
 
-/// What a search of titles has found.
+/// The result of a search of titles.
 struct Titled {
     ids: Vec<i64>,
-    /// The last that it has looked at, where the budget was spent before the search was over.
+    /// The last row scanned, if the budget was spent before the search was complete.
     stopped_at: Option<(i64, i64)>,
 }
 
-/// The numbers of so many whose title has a folded text in it, out of what a walk finds: a thousand titles at a time. Here and not in
-/// the database, each of which has its own idea of case.
+/// The numbers of up to `many` notifications with a folded text in the title. Scans a thousand titles of the walk at a
+/// time, in the server, because every database has its own rules for case.
 async fn titled(
     db: &impl ConnectionTrait,
     catalogue: &Catalogue,
@@ -246,7 +246,7 @@ async fn titled(
         let most = Ord::min(*left, LIST as u64);
         if most == 0 {
             let spent = format!(
-                "must wait for another request: all searches of one look at {PASSED_OVER} titles together, and those before this one have"
+                "must be sent in another request: all searches of one request scan at most {PASSED_OVER} titles together"
             );
             let stopped_at = Some(after.ok_or_else(|| Error::bad_input("filter.text", spent))?);
             return Ok(Titled { ids, stopped_at });
@@ -275,7 +275,7 @@ async fn titled(
     }
 }
 
-/// At most `many` notifications from a user with numbers within a range, newest first: a walk over that range of the key.
+/// At most `many` notifications of a sender with numbers in a range, newest first: a walk over that range of the key.
 pub async fn sent_by(
     app: &App,
     tenant: &Tenant,

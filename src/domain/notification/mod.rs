@@ -1,4 +1,4 @@
-//! Notifications: what was sent, stored once, however many users it reaches.
+//! Notifications: stored once each, however many users they reach.
 
 mod alarm;
 mod amend;
@@ -69,7 +69,7 @@ pub async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notific
     stored.into_iter().map(|row| row.read(&catalogue)).collect()
 }
 
-/// A notification as it is stored, and the code of its action.
+/// A stored notification with the code of its action.
 #[derive(FromQueryResult)]
 struct Row {
     #[sea_orm(nested)]
@@ -77,7 +77,7 @@ struct Row {
     action: Option<String>,
 }
 
-/// A statement for a tenant's notifications as [`Row`]s, to which conditions are added.
+/// Selects a tenant's notifications as [`Row`]s. Callers add conditions.
 fn stored(tenant: &Tenant) -> Select<Notifications> {
     let stored = Notifications::of_tenant(tenant.id).join(JoinType::LeftJoin, Relation::Action.def());
     stored.column_as(action::Column::Code, "action")
@@ -127,7 +127,7 @@ fn raised(rule: Option<String>, key: Option<&str>) -> Result<Option<Raised>> {
     Ok(Some(Raised { rule, key: serde_json::from_str(key).map_err(Error::internal)? }))
 }
 
-/// What was sent under idempotency keys, by the keys as they are kept.
+/// The notifications sent under these stored idempotency keys, each with its key.
 async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, Kept)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {

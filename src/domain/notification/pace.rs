@@ -1,4 +1,4 @@
-//! How much a tenant sends, and what waits.
+//! A tenant's send rate, and its scheduled notifications.
 
 use entity::ids::Seq;
 use entity::prelude::*;
@@ -11,22 +11,22 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::Result;
 
-/// Scheduled notifications that are counted at the most.
+/// The most scheduled notifications that are counted.
 const SCHEDULED: i64 = 10_000;
 
-/// How much a tenant sends, and what waits.
+/// A tenant's send rate, and its scheduled notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Entries of the log, of the last minute and of the last hour.
+    /// Log entries of the last minute and of the last hour.
     pub last_minute: i64,
     pub last_hour: i64,
-    /// What is scheduled, and whether that is all.
+    /// The number of scheduled notifications, and whether it is exact.
     pub scheduled: (i64, bool),
-    /// When the next is due, or was; nothing where there is none, or not all were looked at.
+    /// When the next one is due, or was. `None` if there is none, or if the number is not exact.
     pub next_at: Option<Millis>,
 }
 
-/// Four statements, each a probe, but for the scheduled ones: a range of their key, of 10,000 at the most.
+/// Four statements, each a probe, except the scheduled ones: a range of their key, of about 10,000 rows at most.
 pub async fn pace(app: &App, tenant: &Tenant) -> Result<Pace> {
     let (db, now) = (&app.db.read, app.now());
     let (minute, hour) =

@@ -1,5 +1,5 @@
-//! Publishing: what brings notifications that have their place in the log to those whom they reach. Each statement is
-//! for all that one transaction publishes.
+//! Publishing: brings notifications that have a seq to channels and inboxes. Where possible, one statement serves all
+//! notifications of a transaction.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 
-/// A notification at its place in the log.
+/// A notification with its seq.
 #[derive(Clone, Copy)]
 pub(super) struct Publication<'a> {
     pub envelope: &'a Envelope,
@@ -25,8 +25,8 @@ pub(super) struct Publication<'a> {
     pub expires_at: Option<Millis>,
 }
 
-/// The channels that notifications are heard on: of groups, which are not deleted before the transaction ends, and of
-/// reminders' targets and senders.
+/// The channels of notifications: groups, which cannot be deleted before the transaction ends, and targets and senders
+/// of reminders.
 pub(super) async fn listened(
     txn: &Transaction,
     tenant: &Tenant,
@@ -55,13 +55,12 @@ fn heard_on(of: &Envelope) -> Vec<Code> {
     }
 }
 
-/// How many of those who were addressed by name got something, where not all of them did.
+/// How many of the named users received each notification, if not all did.
 pub(super) type Delivered = HashMap<Seq, i64>;
 
-/// Publishes to channels, and puts what is addressed to users by name into their inboxes. Whoever has news of it is told once
-/// it is committed.
+/// Publishes to channels, and adds items to the inboxes of named users. The commit notifies open sessions.
 ///
-/// `channels` are those that [`listened`] found for the envelopes.
+/// `channels` is the result of [`listened`] for the same envelopes.
 pub(super) async fn publish(
     txn: &Transaction,
     tenant: &Tenant,
@@ -83,7 +82,7 @@ pub(super) async fn publish(
     Ok(delivered)
 }
 
-/// A reminder of which nobody ever wanted to hear is published to no channel.
+/// Inserts publications and returns their channels. A reminder that no user ever subscribed to has none.
 async fn publications(
     txn: &Transaction,
     tenant: &Tenant,
@@ -103,7 +102,7 @@ async fn publications(
         };
         heard.sort_unstable();
         heard.dedup();
-        // Only what somebody did themselves is kept from them: operators read their own announcement.
+        // Only reminders are hidden from their own actor: operators read their own announcements.
         let actor = envelope.sender.filter(|_| envelope.kind == Kind::Reminder);
         heard_by.extend_from_slice(&heard);
         for channel in heard {
@@ -133,7 +132,7 @@ async fn publications(
     Ok(heard_by)
 }
 
-/// Puts messages into the inboxes of their receivers, all in one statement, and notes those that nobody wants.
+/// Adds messages to the inboxes of their receivers in one statement, and records those that the receivers do not want.
 async fn messages(
     txn: &Transaction,
     tenant: &Tenant,
@@ -155,8 +154,8 @@ async fn messages(
     Ok(())
 }
 
-/// Puts an announcement to named users into their inboxes, in one statement for each thousand of them, and notes how many
-/// want it where not all do. Where it is to leave the inbox, too, those who were named are kept.
+/// Adds an announcement to the inboxes of named users, in one statement per thousand, and records how many want it if
+/// not all do. If it is also delivered to outbound destinations, stores the named users.
 async fn announce_by_name(
     txn: &Transaction,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! What a rule does, in transactions of its own: raise several, and change their words.
+//! Sends for a rule, and changes notifications of a rule, inside the rule's transactions.
 
 use entity::ids::Seq;
 
@@ -15,11 +15,11 @@ use crate::domain::user::By;
 use crate::error::{Error, Result};
 use crate::model::content::ContentChange;
 
-/// Notifications that can be raised, as far as the catalogue does not change.
+/// Drafts that can be sent unless the catalogue changes.
 #[derive(Debug, Default)]
 pub struct Raising(Vec<Draft>);
 
-/// Refuses what cannot be raised; `path` says where the caller has each. Users that are new are not made.
+/// Refuses inputs that cannot be sent. `path` returns the caller's field of each. Creates no users.
 pub async fn raisable(app: &App, tenant: &Tenant, inputs: &[Input], path: impl Fn(usize) -> String) -> Result<()> {
     let catalogue = catalogue::current(app, tenant).await?;
     let refused = refused(app, By::Partner, &catalogue, inputs).into_iter();
@@ -28,7 +28,7 @@ pub async fn raisable(app: &App, tenant: &Tenant, inputs: &[Input], path: impl F
     refused.into_iter().min_by_key(|(place, _)| *place).map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Looks up all that is named, and makes users and actions that are new; at most 1,000 at once.
+/// Resolves all names of up to 1,000 inputs. Creates new users and actions.
 pub async fn raising(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Raising> {
     if inputs.is_empty() {
         return Ok(Raising::default());
@@ -38,7 +38,7 @@ pub async fn raising(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Rai
     Ok(Raising(drafts))
 }
 
-/// Sends all of them with whatever else the transaction does, and returns what was sent, in their order.
+/// Sends all drafts in the caller's transaction, and returns the notifications in the order of the drafts.
 pub async fn raise(
     txn: &Transaction,
     app: &App,
@@ -52,15 +52,17 @@ pub async fn raise(
     let mut raised = Vec::with_capacity(raising.0.len());
     for outcome in outcomes {
         for outcome in outcome? {
-            let Outcome::New(of) = outcome else { return Err(Error::internal("what a rule raises has no key")) };
+            let Outcome::New(of) = outcome else {
+                return Err(Error::internal("a notification of a rule has no idempotency key"));
+            };
             raised.push(*of);
         }
     }
     Ok(Ok(raised))
 }
 
-/// Gives one that is published other params, and returns the place in the log up to which that says something. One that was taken
-/// back, has expired or is gone stays as it is.
+/// Replaces the params of a published notification. Returns the seq of the log entry, if there is one. A notification
+/// that is retracted, expired or deleted stays as it is.
 pub async fn reword(
     txn: &Transaction,
     app: &App,
@@ -75,7 +77,7 @@ pub async fn reword(
     }
 }
 
-/// Counts what was raised, now that it is on disk, and notes how far the log goes.
+/// Counts the committed notifications, and records the end of the log.
 pub fn has_raised(app: &App, tenant: &Tenant, raised: &[Notification]) {
     for of in raised {
         commit::count_one(app, tenant, of);

@@ -1,4 +1,4 @@
-//! Scheduled notifications: kept until their time, then published like any other, with the audience of that moment.
+//! Scheduled notifications: stored until their time, then published like any other, with the audience of that moment.
 
 use entity::ids::{Seq, TenantId};
 use entity::notification::{self, Entity as Notifications};
@@ -22,13 +22,13 @@ use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Published;
 
-/// Notifications of one transaction.
+/// Notifications per transaction.
 const NOTIFICATIONS: u64 = 200;
 
-/// Transactions of a tenant's turn: looking for the next tenant passes over all that is still due of this one.
+/// Transactions in a tenant's turn. The query for the next tenant scans past everything still due of those served.
 const TURN: usize = 25;
 
-/// Keeps those of the drafts that are not for now, and whom they name.
+/// Stores the due times of drafts that are scheduled, and the users that their announcements name.
 pub(super) async fn keep(
     txn: &Transaction,
     tenant: &Tenant,
@@ -51,18 +51,18 @@ pub(super) async fn keep(
     Ok(())
 }
 
-/// Publishes what is due, of all tenants: a part of each in turn, of whoever is longest overdue first. Returns how many. Where a
-/// tenant fails, the others go on, and then the first failure is returned.
+/// Publishes the due notifications of all tenants and returns how many. Tenants take turns, the longest overdue first.
+/// If a tenant fails, the others go on, and the first failure is returned at the end.
 ///
-/// Whoever deletes the row of the schedule publishes, in the same transaction: so exactly one node does, and none of it
-/// is half done when a node dies. Safe on all nodes at once. Nothing is due for certain where this node's clock and the
-/// database's differ: then it is left to other nodes, or waits.
+/// The transaction that deletes the row in the schedule publishes the notification. So exactly one node does, and a
+/// node that dies leaves nothing half done. Safe on all nodes at once. Does nothing while this node's clock and the
+/// database's differ too much. Then other nodes publish, or the notifications wait.
 pub async fn publish_due(app: &App) -> Result<usize> {
     if app.agreed.is_in_doubt() {
         return Ok(0);
     }
     let (mut published, mut failures) = (0, Failures::default());
-    // Who has had their turn in this round, first of all those who have failed.
+    // The tenants served in this round. The first `failed` of them failed.
     let (mut served, mut failed): (Vec<TenantId>, usize) = (Vec::new(), 0);
     loop {
         let due = if served.len() < LIST { first_due(app, &served).await? } else { None };
@@ -83,7 +83,7 @@ pub async fn publish_due(app: &App) -> Result<usize> {
     }
 }
 
-/// Publishes a part of what is due of a tenant; nothing where the catalogue changes meanwhile, until the next turn.
+/// Runs one turn of a tenant. Ends early if the catalogue changes meanwhile.
 async fn publish_of(app: &App, tenant: TenantId) -> Result<usize> {
     let tenant = tenant::by_id(app, tenant).await?;
     let catalogue = catalogue::current(app, &tenant).await?;
@@ -103,7 +103,7 @@ async fn publish_of(app: &App, tenant: TenantId) -> Result<usize> {
     Ok(published)
 }
 
-/// Who is longest overdue, of others than these.
+/// The tenant that is longest overdue, except those served.
 async fn first_due(app: &App, served: &[TenantId]) -> Result<Option<TenantId>> {
     let mut due = Schedule::find().filter(Column::PublishAt.lte(app.now()));
     if !served.is_empty() {
@@ -129,7 +129,7 @@ async fn publish_some(
     let channels = publish::listened(txn, tenant, &envelopes).await?;
     let take = Take { seqs: due.len(), ids: 0, catalogue_version: catalogue.version, at: now, holds_past: false };
     let Some(head) = write::take(txn, tenant, take, now).await? else { return Ok(None) };
-    // What is left of somebody who is being erased names them until their job comes by.
+    // Rows still name an erased user as sender until the erase job reaches them.
     let senders = due.iter().filter_map(|(_, envelope)| envelope.sender).collect();
     let gone = user::gone(txn, tenant, &senders).await?;
     for (_, envelope) in &mut due {
@@ -139,7 +139,7 @@ async fn publish_some(
     for (seq, (id, envelope)) in (head.first_seq..).map(Seq).zip(&due) {
         let expires_at = envelope.expires_at(now);
         all.push(Publication { envelope, seq, expires_at });
-        // Whoever was erased since it was scheduled is not addressed any more.
+        // Does not count users that were erased since it was scheduled.
         let named = i64::try_from(envelope.named().len()).map_err(Error::internal)?;
         let publish = Notifications::update_of_tenant(tenant.id).set(notification::ActiveModel {
             seq: Set(Some(seq)),
@@ -157,14 +157,14 @@ async fn publish_some(
     Ok(Some(kinds))
 }
 
-/// Locks the rows of what is due, so that another node waits, and then does not find them any more.
+/// Locks the rows that are due. Another node waits for the lock and then no longer finds them.
 async fn claim(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<Vec<i64>> {
     let due = Schedule::of_tenant(tenant.id).filter(Column::PublishAt.lte(now)).order_by_asc(Column::PublishAt);
     let due = due.order_by_asc(Column::NotificationId).limit(NOTIFICATIONS).for_update(txn);
     Ok(due.select_only().column(Column::NotificationId).into_tuple().all(txn).await?)
 }
 
-/// What publishing must know of the notifications, in the order of their numbers given.
+/// The routing data of the notifications, in the order of `ids`.
 async fn load(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -180,7 +180,7 @@ async fn load(
     Ok(loaded)
 }
 
-/// Takes notifications out of the schedule, and forgets whom they name.
+/// Removes notifications from the schedule, with the users that they name.
 pub(super) async fn forget(txn: &Transaction, tenant: &Tenant, ids: &[i64]) -> Result<()> {
     Schedule::delete_of_tenant(tenant.id).filter(Column::NotificationId.among(txn, ids)).exec(txn).await?;
     let named = recipient::Column::NotificationId.among(txn, ids);
@@ -188,13 +188,13 @@ pub(super) async fn forget(txn: &Transaction, tenant: &Tenant, ids: &[i64]) -> R
     Ok(())
 }
 
-/// Locks a notification's place in the schedule; false where it has none (any more).
+/// Locks a notification's row in the schedule. Returns false if it has none (any more).
 pub(super) async fn lock(txn: &Transaction, tenant: &Tenant, id: i64) -> Result<bool> {
     let place = Schedule::of_tenant(tenant.id).filter(Column::NotificationId.eq(id)).for_update(txn);
     Ok(place.one(txn).await?.is_some())
 }
 
-/// Moves a notification whose place is locked.
+/// Reschedules a notification. Its row in the schedule is locked.
 pub(super) async fn postpone(txn: &Transaction, tenant: &Tenant, id: i64, to: Millis) -> Result<()> {
     let place = Schedule::update_of_tenant(tenant.id).filter(Column::NotificationId.eq(id));
     place.col_expr(Column::PublishAt, Expr::val(to)).exec(txn).await?;

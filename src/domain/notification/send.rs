@@ -1,4 +1,4 @@
-//! Sending: one notification and one publication a channel, whatever the size of the audience.
+//! Sending: one notification and one publication per channel, for an audience of any size.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,21 +17,22 @@ use crate::model::check;
 /// The most notifications of one call.
 const INPUTS: usize = 1000;
 
-/// How often a send is tried again because the catalogue has changed under it, which it may do while a send waits in line.
+/// How often a send is retried because the catalogue has changed, which may happen while the send waits for its batch.
 const TRIES: usize = 20;
 
-/// What came of a send.
+/// The outcome of one input.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub notification: Notification,
-    /// The idempotency key had been used, and nothing new was sent.
+    /// The idempotency key was used before, and nothing new was sent.
     pub is_replayed: bool,
 }
 
-/// Sends up to 1,000 notifications in one transaction, all or none. `path` says where the caller gave each of them.
+/// Sends up to 1,000 notifications in one transaction, all or none. `path` returns the input field of each, for errors.
 ///
-/// A key that its owner (the tenant's backend, or one user) used before, here or in an earlier call, sends nothing and returns the first one's notification; with
-/// other content it is a `CONFLICT`. When this returns, what was sent is on disk.
+/// If the owner of a key (the tenant's backend, or one user) used it before, in this or an earlier call, nothing is
+/// sent, and the first notification is returned; with other content it is a `CONFLICT`. When this returns, the
+/// notifications are on disk.
 pub async fn send(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -60,14 +61,15 @@ pub async fn send(
         Outcome::New(notification) => Ok(Sent { notification: *notification, is_replayed: false }),
         Outcome::Replayed(id) => {
             let notification = replayed.get(&id).cloned();
-            let notification = notification.ok_or_else(|| Error::internal("what was sent before has vanished"))?;
+            let notification =
+                notification.ok_or_else(|| Error::internal("the notification of an earlier send is missing"))?;
             Ok(Sent { notification, is_replayed: true })
         }
     };
     outcomes.into_iter().map(sent).collect()
 }
 
-/// What came of the drafts, and what was sent before, by the places of its inputs.
+/// The outcomes of the drafts, and the notifications sent before by the positions of their inputs.
 async fn committed(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,

@@ -1,4 +1,4 @@
-//! What was sent, as those see it whom it reaches.
+//! Notifications as their recipients see them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::domain::user::{self, Profile};
 use crate::error::Result;
 use crate::model::item::{Content, OwnText, Rendered};
 
-/// Notifications, and what is needed to show them.
+/// Notifications with the data needed to show them.
 #[derive(Debug)]
 pub struct Shown {
     notifications: HashMap<i64, Notification>,
@@ -22,7 +22,7 @@ pub struct Shown {
     catalogue: Arc<Catalogue>,
 }
 
-/// Those with these numbers, as far as there are any: in a few statements, however many.
+/// The notifications with these numbers. Missing ones are left out. Takes a few statements, however many numbers.
 pub async fn shown(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Shown> {
     let mut notifications = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(LIST) {
@@ -43,19 +43,19 @@ impl Shown {
         self.notifications.get(&id)
     }
 
-    /// The partner's own id of a user whom one of them names.
+    /// The backend's id of a sender or receiver.
     pub fn external_id(&self, user: Option<UserId>) -> Option<&str> {
         Some(self.users.get(&user?)?.external_id.as_str())
     }
 
-    /// By its type's template.
+    /// The content, rendered with the template of its type.
     pub fn content(&self, of: &Notification) -> Content {
         let sender = of.sender.and_then(|sender| self.users.get(&sender).cloned());
         content(of, sender, self.catalogue.clone())
     }
 }
 
-/// A notification by its type's template, with whoever has sent it.
+/// The content of a notification with its sender, rendered with the template of its type.
 pub fn content(of: &Notification, sender: Option<Profile>, catalogue: Arc<Catalogue>) -> Content {
     Content {
         notification: of.id,

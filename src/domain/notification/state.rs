@@ -1,4 +1,4 @@
-//! What receivers have done with messages before these were brought here.
+//! Imported messages keep the state (read, archived) that they had in the other system.
 
 use entity::inbox_item::{Column, State};
 use entity::prelude::*;
@@ -11,7 +11,7 @@ use crate::domain::tally::{self, Reader, Reading};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Puts items that were made a moment ago, in the same transaction, into the state in which their receivers have them elsewhere.
+/// Gives items that this transaction has just inserted the state that they had in the other system.
 pub(super) async fn keep(
     txn: &Transaction,
     tenant: &Tenant,
@@ -40,12 +40,12 @@ pub(super) async fn keep(
     let columns = [Column::UserId, Column::Seq, Column::TypeId, Column::State, Column::ReadAt, Column::ArchivedAt];
     let merged = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
     insert(txn, columns, rows, merged).await?;
-    // Elsewhere, and some time ago: no webhook is told.
+    // They were read elsewhere, some time ago: no webhook is sent.
     let readings = read.into_iter().map(|seq| Reading { seq, by: 1, reader: Reader::default() });
     tally::marked(txn, tenant, readings).await
 }
 
-/// Nothing where they have done nothing.
+/// `None` if the receiver has neither read nor archived the message.
 fn state(past: &Past) -> Option<State> {
     match (past.read_at, past.archived_at) {
         (None, None) => None,

@@ -1,4 +1,4 @@
-//! Statements of a send that are written by hand: the head of the log, and the items of those who are addressed by name.
+//! Hand-written statements of a send: the head of the log, and the inbox items of named users.
 
 use entity::ids::{Seq, UserId};
 use entity::inbox_item::State;
@@ -14,7 +14,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::wants;
 use crate::error::Result;
 
-/// How far the instant of an entry may be ahead of the time, in milliseconds, so that it is not before that of the last one.
+/// How far the time of an entry may be ahead of the clock, in milliseconds, so that times do not decrease.
 pub const LEAD: Millis = 60_000;
 
 /// The head of a tenant's log.
@@ -27,14 +27,14 @@ pub(super) struct Taken {
     pub erased_count: i64,
 }
 
-/// The instant of the newest entry of a tenant's log, whose row is locked from here on: a probe of `tenant`'s key.
+/// The time of a tenant's newest log entry. Locks the tenant's row: a probe of `tenant`'s key.
 pub(super) async fn newest(txn: &Transaction, tenant: &Tenant) -> Result<Millis> {
     let row = Tenants::of_tenant(tenant.id).for_update(txn).select_only().column(tenant::Column::PublishedAt);
     Ok(row.into_tuple::<Millis>().one(txn).await?.unwrap_or_default())
 }
 
-/// Moves the head on by so many places and numbers, to `at` or later, and returns it; nothing where the catalogue is at another
-/// version. A probe of `tenant`'s key, and another where a database cannot say what it has written.
+/// Advances the head by `seqs` and `ids`, its time to `at` or later, and returns it; `None` if the catalogue has
+/// another version. A probe of `tenant`'s key, and a second one on MySQL, which has no `RETURNING`.
 pub(super) async fn take(
     txn: &Transaction,
     tenant: &Tenant,
@@ -58,7 +58,7 @@ pub(super) async fn take(
     Ok(Tenants::of_tenant(tenant.id).into_partial_model().one(txn).await?)
 }
 
-/// What is scheduled of a tenant.
+/// A tenant's scheduled notifications.
 #[derive(FromQueryResult)]
 pub(super) struct Scheduled {
     pub many: i64,
@@ -66,7 +66,7 @@ pub(super) struct Scheduled {
     pub next_at: Option<Millis>,
 }
 
-/// So much of it: a range of `schedule`'s key.
+/// Counts up to `most` of them: a range of `schedule`'s key.
 pub(super) async fn scheduled(db: &impl ConnectionTrait, tenant: &Tenant, most: i64) -> Result<Scheduled> {
     let mut sql = Sql::new(db);
     sql.push("SELECT count(*) AS many, min(x.publish_at) AS next_at FROM (SELECT s.publish_at FROM schedule s ");
@@ -74,7 +74,7 @@ pub(super) async fn scheduled(db: &impl ConnectionTrait, tenant: &Tenant, most: 
     Ok(sql.row(db).await?.unwrap_or(Scheduled { many: 0, next_at: None }))
 }
 
-/// Something that was sent under an idempotency key.
+/// A notification sent under an idempotency key.
 #[derive(FromQueryResult)]
 pub(super) struct Keyed {
     pub idempotency_key: String,
@@ -83,13 +83,13 @@ pub(super) struct Keyed {
     pub publish_at: Option<Millis>,
 }
 
-/// What was sent under these keys: a probe of `notification_idempotency_key` for each.
+/// The notifications sent under these keys: a probe of `notification_idempotency_key` for each.
 pub(super) fn with_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Sql {
     let columns = "n.idempotency_key, n.id, n.fingerprint, n.publish_at";
     probe::by_text(db, tenant, "notification", ("idempotency_key", columns), keys)
 }
 
-/// Puts messages into the inboxes of those of their receivers who want them, and returns how many do: for each a probe of
+/// Adds messages to the inboxes of receivers who want them, and returns how many: for each a probe of
 /// `notification_seq`, and of the keys of `message_type`, `users` and the preferences.
 pub(super) async fn messages(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<u64> {
     let mut sql = Sql::new(txn);
@@ -99,7 +99,7 @@ pub(super) async fn messages(txn: &Transaction, tenant: &Tenant, seqs: &[Seq], n
     sql.run(txn).await
 }
 
-/// Those of the messages that are in no inbox: for each a probe of `notification_seq` and of `inbox_item`'s key.
+/// The messages that are in no inbox: for each a probe of `notification_seq` and of `inbox_item`'s key.
 pub(super) async fn nobodys(txn: &Transaction, tenant: &Tenant, seqs: &[Seq]) -> Result<Vec<Seq>> {
     #[derive(FromQueryResult)]
     struct Row {
@@ -112,8 +112,8 @@ pub(super) async fn nobodys(txn: &Transaction, tenant: &Tenant, seqs: &[Seq]) ->
     Ok(sql.rows::<Row>(txn).await?.into_iter().map(|row| row.seq).collect())
 }
 
-/// Puts an announcement into the inboxes of those of the users who want it, and returns how many do: a probe of
-/// `notification_seq`, and for each user of the keys of `users` and the preferences.
+/// Adds an announcement to the inboxes of users who want it, and returns how many: a probe of `notification_seq`, and
+/// for each user of the keys of `users` and the preferences.
 pub(super) async fn announcement(
     txn: &Transaction,
     tenant: &Tenant,
@@ -128,8 +128,8 @@ pub(super) async fn announcement(
     sql.run(txn).await
 }
 
-/// Keeps whom an announcement names, for whoever brings it to them outside: a probe of `notification_seq`, and of the key of `users`
-/// for each.
+/// Stores the named users of an announcement for its delivery to outbound destinations: a probe of `notification_seq`,
+/// and of the key of `users` for each.
 pub(super) async fn keep_named(txn: &Transaction, tenant: &Tenant, seq: Seq, users: &[UserId]) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("INSERT INTO recipient (tenant_id, notification_id, user_id) SELECT n.tenant_id, n.id, u.id FROM ");
@@ -139,7 +139,7 @@ pub(super) async fn keep_named(txn: &Transaction, tenant: &Tenant, seq: Seq, use
     Ok(())
 }
 
-/// What has expired before it could be published is nobody's.
+/// Skips notifications that expired before publication.
 fn push_items(sql: &mut Sql, (tenant, seqs): (&Tenant, &[Seq]), users: &str, now: Millis) {
     sql.push("INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) SELECT u.id, n.seq, n.type_id, ");
     sql.push(&format!("{}, n.expires_at FROM ", State::Fresh as i16));

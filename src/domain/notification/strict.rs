@@ -1,4 +1,4 @@
-//! Strict sends: the server refuses one while its type's template fails on it.
+//! Strict sends: the server refuses an input if the template of its type fails on it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +13,8 @@ use crate::domain::user::{self, Profile};
 use crate::error::{Error, Result};
 use crate::model::template::{Scene, TargetScene, Text, rendered};
 
-/// The flaws of strict inputs that are not refused already, with the place of each input. Two statements where any of those has a
-/// sender, none otherwise.
+/// The template errors of strict inputs that are not in `refused`, each with the input's position. Two statements if
+/// one of them has a sender, none otherwise.
 pub(super) async fn flawed(
     app: &App,
     tenant: &Tenant,
@@ -33,14 +33,14 @@ pub(super) async fn flawed(
         let flaws = flaws(catalogue, input, &senders)?;
         if !flaws.is_empty() {
             let (code, flaws) = (&input.message_type, flaws.join("; "));
-            let what = format!("the template of {code:?} fails on this: {flaws}: mend it, or send without strict");
+            let what = format!("makes the template of {code:?} fail: {flaws}: fix it, or send without strict");
             flawed.push((place, Error::bad_input("content", what)));
         }
     }
     Ok(flawed)
 }
 
-/// By the partner's ids.
+/// By the backend's ids.
 async fn profiles(app: &App, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, Profile>> {
     if ids.is_empty() {
         return Ok(HashMap::new());

@@ -1,4 +1,4 @@
-//! What has no place in the log is written down for webhooks where it happens.
+//! Webhook deliveries for changes without a log entry. The transaction of the change records them.
 
 use entity::delivery::{self, Entity as Deliveries, Event};
 use entity::lane::{Column, Entity as Lanes, Kind};
@@ -9,9 +9,10 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// A notification has another text: a delivery for each endpoint that wants to hear of it, in the transaction that amends it.
+/// Records, in the transaction that amends the text of a notification, a delivery for each endpoint that wants to know.
 ///
-/// Before the tenant's row is locked, since whoever sends to an endpoint may lock that after it.
+/// `amend` has locked the tenant's row by now. A worker that disables its endpoint locks the two rows in the other
+/// order, so a deadlock is possible: the database aborts one of the transactions, and the server retries it.
 pub(super) async fn text_amended(txn: &Transaction, tenant: &Tenant, id: i64, now: Millis) -> Result<()> {
     let all = Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Webhook)).order_by_asc(Column::Id).select_only();
     let all = all.columns([Column::Id, Column::Events]).into_tuple::<(i64, i64)>().all(txn).await?;

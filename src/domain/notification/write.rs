@@ -1,4 +1,4 @@
-//! The rows of notifications themselves, and their places in the log.
+//! The rows of notifications, and their seqs.
 
 use entity::ids::Seq;
 use entity::notification::Column;
@@ -14,39 +14,39 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::actor::Actor;
 
-/// Where a transaction's notifications stand in the log: from `first_seq` and `first_id` on, all at one instant but for those
-/// that have a past.
+/// The place of a transaction's notifications in the log: from `first_seq` and `first_id` on. All have the same time
+/// except imported ones.
 pub(super) struct Head {
     pub first_seq: i64,
     pub first_id: i64,
-    /// By what their places in the log are found, and what is shown. Nothing expires by it.
+    /// The time of the log entries, also shown to users. Expiry does not depend on it.
     pub published_at: Millis,
-    /// The instant before which none of those is that have a past.
+    /// No imported notification has an earlier time than this.
     before: Millis,
-    /// How many users the tenant has erased. While the tenant's row is locked, nobody else is.
+    /// How many users the tenant has erased. It cannot change while the tenant's row is locked.
     pub erased_count: i64,
-    /// What time it is.
+    /// The current time.
     pub now: Millis,
 }
 
-/// How many places in the log a transaction takes, and how many numbers of notifications.
+/// How many seqs and notification numbers a transaction takes.
 #[derive(Clone, Copy)]
 pub(super) struct Take {
     pub seqs: usize,
     pub ids: usize,
-    /// The version of the catalogue by which all was looked up.
+    /// The version of the catalogue that all drafts were prepared with.
     pub catalogue_version: i64,
-    /// Of which instant the last is at least.
+    /// The earliest time for the last entry.
     pub at: Millis,
-    /// Whether some are of an instant of their own.
+    /// Whether some are imported and have times of their own.
     pub holds_past: bool,
 }
 
-/// Takes the next places in the log, and with them the lock that every send of the tenant waits for; nothing where the
-/// catalogue is at another version.
+/// Takes the next seqs, and with them the row lock that every send of the tenant waits for. `None` if the catalogue has
+/// another version.
 ///
-/// The instant does not go back along the log, however the clocks of nodes differ by less than [`LEAD`]. An entry that is further
-/// ahead was made by a clock that was wrong, and nobody waits for it: the next one is of now again.
+/// Times never decrease along the log while the clocks of the nodes differ by less than [`LEAD`]. An entry further
+/// ahead was written by a wrong clock: the next one gets the current time again.
 pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
@@ -62,8 +62,7 @@ pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Mi
     }))
 }
 
-/// Stores the notifications, and returns them in the order of the drafts. Those that are published now have their
-/// places in the log in that order.
+/// Inserts the notifications and returns them in the order of the drafts. Those published now have seqs in that order.
 pub(super) async fn notifications(
     txn: &Transaction,
     tenant: &Tenant,
@@ -88,7 +87,7 @@ fn notification(draft: &Draft, head: &Head, id: i64, published: Option<(Seq, Mil
     let envelope = &draft.envelope;
     let (seq, published_at) = published.unzip();
     let begins_at = draft.begins_at(head.now);
-    // Who is named is counted beforehand; whoever then does not want it is taken off again.
+    // Counts every named user as delivered. `publish` subtracts users who do not want it.
     let named = i64::try_from(envelope.named().len()).unwrap_or(i64::MAX);
     Notification {
         id,

@@ -23,7 +23,7 @@ pub use crate::model::overview::{Added, Count, Entry, Overview, TypeOverview, Wi
 pub use question::{Stood, doubtful, still_standing};
 pub use statement::statement;
 
-/// Refuses a wish that no overview can fulfil.
+/// Rejects an invalid cap or an unknown type.
 pub async fn check(app: &App, tenant: &Tenant, wish: &Wish) -> Result<()> {
     check_cap(wish)?;
     let types = wish.types.as_deref();
@@ -40,9 +40,9 @@ fn check_cap(wish: &Wish) -> Result<()> {
     Ok(())
 }
 
-/// The overviews of users: one statement where nothing has changed since they were read, or where they are read for the
-/// first time; two where something has; where some are behind, their sync too. (On MySQL so many for every 2,000 pairs of
-/// user and type.) One more for all of them where views are wanted. Requests at the same time share theirs.
+/// Returns the overviews of users. Takes one statement if all are cached and valid, or if none is cached; two if some
+/// have changed; plus a sync of inboxes that are behind. Views take one more for all users. (MySQL needs one statement
+/// per 2,000 pairs of user and type.) Concurrent requests share statements.
 pub async fn of(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -62,14 +62,14 @@ pub async fn of(
         }
     }
     if overviews.len() < users.len() {
-        // One of them was erased: whoever asks again finds who has the id now.
+        // A user was erased. This notes the erasure, so that a retry looks the ids up again.
         head(&app.db.read, tenant).await?;
     }
     Ok(overviews)
 }
 
-/// The last answer to a request of a user's, where it would be made again but for the cursor, which comes with it: the one statement by which
-/// a remembered overview is asked for, which requests at the same time share, or none where the answer is not remembered.
+/// Returns the cached response to this request and the current cursor, if the response is still valid. Costs one shared
+/// statement, or none on a miss.
 pub async fn answered(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -79,11 +79,11 @@ pub async fn answered(
     let Some(answer) = app.caches.answers.find(user, |of| of.request == request) else { return Ok(None) };
     let held = question::hold(app, tenant, answer.proofs.clone()).await?;
     let cursors: Option<Vec<Seq>> = held.into_iter().collect();
-    // All of them show the inbox as of the least of these, and nothing of theirs has come since.
+    // All validators hold up to the smallest of these positions, and nothing newer concerns this user.
     Ok(cursors.and_then(|cursors| cursors.into_iter().min()).map(|cursor| (answer, cursor)))
 }
 
-/// Reads overviews, those of inboxes that are behind once what is missing has been put there.
+/// Reads overviews from the database. Syncs inboxes that are behind first.
 pub async fn anew(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -108,7 +108,7 @@ pub async fn anew(
         match standing::check(app, tenant, &reading.standings, &catalogue).await? {
             Verdict::Outdated(newer) => catalogue = newer,
             Verdict::WereBehind(behind) => {
-                // What was read of the others stands.
+                // The results of the other users are valid.
                 let stands = |user: &UserId| behind.binary_search(user).is_err();
                 overviews.extend(reading.overviews.into_iter().filter(|(user, _)| stands(user)));
                 (users, reach) = (behind, Reach::Cursor);

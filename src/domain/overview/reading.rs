@@ -1,4 +1,4 @@
-//! Overviews that are read whole. Requests that want the same of their users at the same time read together.
+//! Reads overviews from the database. Concurrent requests for the same kind of overview share one statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,37 +22,36 @@ use crate::error::Result;
 use crate::model::overview::Entry;
 use crate::model::proof::Proof;
 
-/// Users of requests that read together. That many cost PostgreSQL half of what they cost one by one, and more of them no
-/// less than that each.
+/// Users per batch. On PostgreSQL, 16 users in one batch cost half of 16 single reads; larger batches save no more.
 const USERS: usize = 16;
 
-/// Branches that one statement on MySQL may have, one a user and type: each has some twenty of its 65,535 parameters.
+/// Branches per statement on MySQL, one for each user and type. Each takes about twenty of its 65,535 parameters.
 const BRANCHES: usize = 2000;
 
-/// Requests of a tenant's users whose overviews wait to be read.
+/// The batcher for requests of a tenant's users.
 type Readings = Together<Needs, (UserId, Arc<Want>), Reading>;
 
-/// What is wanted of a user.
+/// The overview that a request wants.
 #[derive(Debug)]
 pub(super) struct Want {
     wish: Wish,
     types: Vec<Arc<MessageType>>,
-    /// That the types are of.
+    /// The catalogue of `types`.
     catalogue: Arc<Catalogue>,
     reach: Reach,
 }
 
-/// What was read of users.
+/// The result of a read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// Where their inboxes stood.
+    /// How fresh the inboxes are.
     pub standings: Vec<Standing>,
-    /// Their overviews; none where the catalogue is another by now.
+    /// Empty if the catalogue has changed since.
     pub overviews: HashMap<UserId, Overview>,
 }
 
 impl Want {
-    /// Fails where the catalogue has no such type.
+    /// Fails if the catalogue lacks one of the requested types.
     pub fn new(wish: &Wish, catalogue: &Arc<Catalogue>, reach: Reach) -> Result<Self> {
         let types = catalogue.chosen("types", wish.types.as_deref())?;
         Ok(Self { wish: wish.clone(), types, catalogue: catalogue.clone(), reach })
@@ -64,7 +63,7 @@ impl Want {
     }
 }
 
-/// Reads overviews, in one statement with whatever else waits at the moment. Those of many users need no company.
+/// Reads overviews in one statement with other waiting requests. A request for 16 or more users gets its own.
 pub(super) async fn shared(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], want: Want) -> Result<Reading> {
     if users.len() >= USERS {
         return read(app, tenant, users, &want).await;
@@ -73,7 +72,7 @@ pub(super) async fn shared(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId
         let connections = app.config.database.connections;
         let mut bounds = Bounds::reading(connections, USERS);
         if app.db.backend() == DbBackend::MySql {
-            // Each user is a branch of the statement: nothing is gained by reading together.
+            // Each user is a branch of the statement, so batching gains nothing.
             bounds = Bounds { rounds: connections as usize, things: 1, ..bounds };
         }
         Readings::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
@@ -82,7 +81,7 @@ pub(super) async fn shared(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId
     readings.ask(|| (app.clone(), tenant.clone()), users.iter().map(|user| (*user, want.clone())).collect()).await
 }
 
-/// A statement for each different want.
+/// Runs one statement for each different want.
 async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<(UserId, Arc<Want>)>]) -> Result<Vec<Result<Reading>>> {
     let mut wants: Vec<(Arc<Want>, Vec<UserId>)> = Vec::new();
     for (user, want) in jobs.iter().flatten() {
@@ -110,7 +109,7 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<(UserId, Arc<Want>
     Ok(jobs.iter().map(of).collect())
 }
 
-/// Reads overviews, and remembers them.
+/// Reads overviews and caches them.
 async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Result<Reading> {
     let is_mysql = app.db.backend() == DbBackend::MySql;
     let at_once = if is_mysql { BRANCHES / want.types.len().max(1) } else { LIST };
@@ -132,7 +131,7 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
     Ok(reading)
 }
 
-/// Those of which it can be told whether they still hold.
+/// Caches the overviews that have a cache validator.
 fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
     if !app.caches.overviews.is_on() {
         return;
@@ -144,7 +143,7 @@ fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
     }
 }
 
-/// Makes overviews of rows, each with what it was made of.
+/// Builds overviews from rows, each with its cache validator.
 fn assemble(
     (app, tenant): (&App, &Tenant),
     rows: &[(Row, &QueryResult)],
@@ -181,7 +180,7 @@ fn assemble(
     Ok(overviews.into_iter().map(whole).collect())
 }
 
-/// An overview in which nothing has been counted yet but what is unseen.
+/// An overview with only the unseen count filled in.
 fn begin(standing: &Standing, of: &Counts, Want { wish, types, catalogue, .. }: &Want) -> Overview {
     let none = Count { count: 0, is_exact: true };
     let of_type = |kind: &Arc<MessageType>| TypeOverview { message_type: kind.clone(), unread: none, latest: None };

@@ -1,4 +1,4 @@
-//! The one statement of an overview.
+//! The SQL statement of an overview.
 
 use std::sync::Arc;
 
@@ -18,24 +18,25 @@ use crate::domain::tenant::Tenant;
 use crate::model::proof::Stamp;
 
 columns! {
-    /// What is counted of an inbox, and of one of its types.
+    /// The counts of an inbox and of one of its types.
     #[derive(Debug)]
     pub struct Counts {
         pub unseen: Option<i64> = "h_unseen",
-        /// Nothing where there are no types.
+        /// `None` if there are no types.
         pub type_id: Option<TypeId> = "x_type_id",
         pub unread: Option<i64> = "x_unread",
     }
 }
 
-/// What a row of it begins with: where an inbox stands, and one of its types. After that comes the newest item of this one, whole.
+/// The first columns of a row: the freshness of an inbox, and one of its types. The newest item of that type follows.
 pub type Row = ((Standing, Stamp), Counts);
 
-/// The one statement: where each inbox stands (`h`), for each of its types the unread count and the newest seq, and that
-/// item with its notification, sender and action.
+/// For each inbox: its freshness (`h`) and, per type, the unread count and the newest item with its notification,
+/// sender and action.
 ///
-/// Per user and type one range of `inbox_item_state` is counted and two ends of it are probed, and one more of each where the user keeps anything
-/// unread; what follows are probes of primary keys. On PostgreSQL a range that is counted gives its newest item as well (`f`).
+/// Per user and type, it counts one range of `inbox_item_state` and probes two ends, plus one more of each if the user
+/// keeps any item unread. The rest are probes of primary keys. On PostgreSQL, counting a range also yields its newest
+/// item (`f`).
 pub fn statement(
     app: &App,
     tenant: &Tenant,
@@ -71,7 +72,7 @@ pub fn statement(
         push_pairs(&mut sql, users, &ids, counted);
         sql.push(") x ON x.x_user_id = h.h_user_id");
     } else {
-        // Computed beside the user, not joined to them: PostgreSQL would compute all of them for each of the users.
+        // Sub-selects, not joins: with a join, PostgreSQL would compute all of them for each user.
         sql.push("(SELECT h.*, t.id AS x_type_id, ");
         push_unread(&mut sql, Place::Column("h.h_user_id"), Place::Column("t.id"), counted);
         sql.push(" AS x_unread, ");
@@ -89,7 +90,7 @@ pub fn statement(
     sql
 }
 
-/// Which items count, and how many of them at the most.
+/// The count limit, the read bound and the time of a count.
 #[derive(Clone, Copy)]
 struct Counted {
     cap: Option<i64>,
@@ -97,7 +98,7 @@ struct Counted {
     now: Millis,
 }
 
-/// A branch for each user and type, for MySQL uses ranges only where it sees constants.
+/// Adds a branch for each user and type, because MySQL uses index ranges only with constant bounds.
 fn push_pairs(sql: &mut Sql, users: &[UserId], types: &[TypeId], counted: Counted) {
     let pairs = users.iter().flat_map(|user| types.iter().map(move |kind| (*user, *kind)));
     for (place, (user, kind)) in pairs.enumerate() {
@@ -110,7 +111,7 @@ fn push_pairs(sql: &mut Sql, users: &[UserId], types: &[TypeId], counted: Counte
     }
 }
 
-/// Adds whether anything is kept unread: a probe of `inbox_item_kept`, which MySQL has not.
+/// Adds whether the user keeps any item unread: a probe of `inbox_item_kept`, which MySQL lacks.
 fn push_keeps(sql: &mut Sql, user: Place<'_>) {
     if let Place::Column(user) = user {
         sql.push(", CASE WHEN (SELECT k.user_id FROM inbox_item k WHERE k.user_id = ").push(user);
@@ -118,7 +119,7 @@ fn push_keeps(sql: &mut Sql, user: Place<'_>) {
     }
 }
 
-/// Adds a number that a range gives, or 0 without a look: of what is kept unread where there is none, of fresh items where `f` says it.
+/// Adds a number from a range. Adds 0 without a read if the user keeps no items unread, or if `f` has the fresh number.
 fn push_of_range(sql: &mut Sql, user: Place<'_>, (state, _): Range, push: &dyn Fn(&mut Sql)) {
     let spared = match (state, user) {
         (State::KeptUnread, Place::Column(_)) => Some("h.h_keeps = 0"),
@@ -132,16 +133,16 @@ fn push_of_range(sql: &mut Sql, user: Place<'_>, (state, _): Range, push: &dyn F
     sql.push(if spared.is_some() { " END" } else { "" });
 }
 
-/// What is unread unless it is kept so: nearly all of it.
+/// Unread items that were never marked: nearly all unread items.
 const FRESH: Range = (State::Fresh, Part::AboveMark);
 
-/// Whether there is `f`: only PostgreSQL joins what is computed of a row.
+/// Whether the statement has `f`: only PostgreSQL supports `LATERAL` here.
 fn has_fresh(sql: &Sql) -> bool {
     sql.backend() == DbBackend::Postgres
 }
 
-/// Joins `f`, what is in [`FRESH`] of the user `h` and the type `t`: how many, and the newest, by one walk. A walk and a probe of their own
-/// cost PostgreSQL a quarter more for an overview.
+/// Joins `f`: the count and the newest item of [`FRESH`] for user `h` and type `t`, from one walk. A separate walk and
+/// probe make an overview a quarter more expensive on PostgreSQL.
 fn push_fresh(sql: &mut Sql, counted: Counted) {
     sql.push(
         " LEFT JOIN LATERAL (SELECT count(*) AS many, max(r.seq) AS seq FROM (SELECT i.seq FROM inbox_item i WHERE ",
@@ -166,8 +167,8 @@ fn push_unread(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, counted: Counted
     }
 }
 
-/// What arrived after the inbox was last seen: a range of `inbox_item`'s key, which holds nothing else once somebody
-/// has looked.
+/// Adds the number of items that arrived after the user last saw the inbox: a range at the end of `inbox_item`'s key,
+/// with nothing else in it.
 fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], counted: Counted) {
     sql.push(", ");
     push_count(sql, counted.cap, &|sql| {
@@ -193,14 +194,14 @@ fn push_unseen(sql: &mut Sql, user: Place<'_>, types: &[TypeId], counted: Counte
 }
 
 impl Counted {
-    /// Adds that `i` is in a range, up to where is read.
+    /// Adds that `i` is in a range, up to the bound of the read.
     fn push_range(self, sql: &mut Sql, user: Place<'_>, kind: Place<'_>, range: Range) {
         push_range(sql, user, kind, range, self.now);
         standing::push_cut(sql, user, "h.h_cursor_seq", self.reach);
     }
 }
 
-/// Counts the items of a condition, up to one above the cap.
+/// Counts the items that meet a condition, up to one more than the cap.
 fn push_count(sql: &mut Sql, cap: Option<i64>, condition: &dyn Fn(&mut Sql)) {
     match cap {
         None => {

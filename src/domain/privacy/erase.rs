@@ -1,7 +1,7 @@
-//! Erasing a user: nothing of what is theirs alone stays, and their number in nothing that stays.
+//! Erases a user: deletes everything that is theirs alone, and removes their id from everything that stays.
 //!
-//! The first transaction deletes their row, by which everybody else knows that they are no user any more, and writes down
-//! that the rest is to follow. That is a job: it takes what they had in batches, then looks through all that was sent.
+//! The first transaction deletes the user's row, so that all other code sees that the user no longer exists, and
+//! records a job for the rest. The job deletes the user's rows in batches, then scans everything that was sent.
 
 use entity::ids::{Seq, UserId};
 use entity::notification::Entity as Notification;
@@ -27,14 +27,14 @@ use crate::error::Result;
 use crate::hub::Notice;
 use crate::model::check;
 
-/// Rows of one table that are deleted in one transaction.
+/// Rows of one table deleted in one transaction.
 const ROWS: u64 = 2000;
 
-/// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to them; what they sent stays,
-/// from nobody. False where nothing of the kind is left. Their live sessions end.
+/// Erases a user: profile, inbox, marks, subscriptions, preferences, visits, and the messages to them. Notifications
+/// from them stay, without a sender. Returns false if nothing was left to erase. Their live sessions end.
 ///
-/// A mention of the id makes a new user from the first transaction on. The rest follows before this returns; where it is cut
-/// off, each node goes on with it, and so does the same call again.
+/// From the first transaction on, a mention of the id creates a new user. The rest is done before this returns. If it
+/// is interrupted, any node continues it, and so does a repeated call.
 pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool> {
     check::code("id", external_id)?;
     let erased = transaction!(app.db, |txn| begin(txn, tenant, external_id, app.now()).await)?;
@@ -50,10 +50,10 @@ pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool
     Ok(erased.is_some() || !jobs.is_empty())
 }
 
-/// Deletes the user's row, in which their id is free again, and writes down what follows.
+/// Deletes the user's row, which frees their id, and records a job for the rest.
 ///
-/// Whoever writes something about users either locks their rows, or the tenant's, and looks where anybody was erased. So all
-/// of it is there to be seen when the job begins, or never comes to be.
+/// Every writer about users locks either their rows, or the tenant's row and then checks for erasures. So each of its
+/// rows is either visible when the job begins, or never written.
 async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) -> Result<Option<UserId>> {
     let named = User::of_tenant(tenant.id).filter(user::Column::ExternalId.eq(external_id));
     let Some(row) = named.for_update(txn).one(txn).await? else { return Ok(None) };
@@ -64,7 +64,7 @@ async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) 
     User::delete_of_user(user).exec(txn).await?;
     job::begin(txn, tenant, (job::Kind::Erase, user.0), Some(external_id), now).await?;
     channel::close_actor(txn, tenant, user, now).await?;
-    // The tenant's row last, for which every send waits.
+    // The tenant's row last, because every send waits for it.
     let erased_count = entity::tenant::Column::ErasedCount;
     let count = entity::tenant::Entity::update_of_tenant(tenant.id);
     count.col_expr(erased_count, Expr::col(erased_count).add(1)).exec(txn).await?;
@@ -72,18 +72,18 @@ async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) 
     Ok(Some(user))
 }
 
-/// Deletes a batch of what somebody had who is no user any more, or of the traces of them in what was sent: at 0 the one, at
-/// 1 and above the other, from that number on.
+/// Deletes a batch for an erased user: at place 0 of their own rows, from 1 on of their traces in sent notifications,
+/// from that number on.
 pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job) -> Result<Next> {
     let user = UserId(job.subject);
     if job.place > 0 {
         let next = erase_sent(txn, tenant, user, job.place).await?;
-        // What they sent is shown without them.
+        // Notifications from them are shown without a sender now.
         txn.tell(Notice { doubtful: next.is_none(), ..Notice::of(tenant.id) });
         return Ok(next.map_or(Next::Done, |place| Next::At { place, due_at: 0 }));
     }
     let end = end_of_batch(txn, user, inbox_item::Column::Seq).await?;
-    // They were reached and have read, whoever they were.
+    // Their deliveries and reads stay counted.
     tally::settle_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
     let mut is_more = delete_up_to(txn, user, inbox_item::Column::Seq, end).await?;
     is_more |= delete_batch(txn, user, read_mark::Column::ReadUpto).await?;
@@ -93,13 +93,13 @@ pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job) -> Result<Next>
     is_more |= delete_batch(txn, user, contact::Column::Id).await?;
     is_more |= delete_batch(txn, user, digest::Column::LaneId).await?;
     if !is_more {
-        // Spans go last: they tell what is still to be counted of the items that are left.
+        // Spans go last: they say what the counters still need from the remaining items.
         is_more = delete_batch(txn, user, tally_span::Column::AfterSeq).await?;
     }
     Ok(Next::At { place: i64::from(!is_more), due_at: 0 })
 }
 
-/// Deletes a batch of a user's rows of a table, which are told apart by `key`; whether there may be more.
+/// Deletes a batch of a user's rows of a table, in the order of `key`. Returns whether there may be more.
 pub(super) async fn delete_batch<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> Result<bool>
 where
     C::EntityName: OfUser<Column = C>,
@@ -108,7 +108,7 @@ where
     delete_up_to(txn, user, key, end).await
 }
 
-/// Where the first batch of a user's rows of a table ends; nothing where all that there are make one.
+/// The last `key` of the first batch of a user's rows of a table. `None` if the rows do not fill a batch.
 async fn end_of_batch<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> Result<Option<i64>>
 where
     C::EntityName: OfUser<Column = C>,
@@ -117,7 +117,7 @@ where
     Ok(rows.offset(ROWS - 1).into_tuple::<i64>().one(txn).await?)
 }
 
-/// Deletes a user's rows of a table up to where a batch ends; whether there may be more.
+/// Deletes a user's rows of a table up to the end of a batch. Returns whether there may be more.
 async fn delete_up_to<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C, end: Option<i64>) -> Result<bool>
 where
     C::EntityName: OfUser<Column = C>,
@@ -130,9 +130,10 @@ where
     Ok(end.is_some())
 }
 
-/// Looks through some notifications from a number on: those to the user go, those from them stay. Returns where to go on.
+/// Scans notifications from a number on: deletes those to the user, and removes the user from the others. Returns where
+/// to continue.
 ///
-/// Looked for first, and then changed by their keys: MySQL would lock all that it looks through.
+/// Reads first, then changes rows by their keys, because MySQL would lock every row that it scans.
 pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId, from: i64) -> Result<Option<i64>> {
     let (key, to) = (recipient::Column::NotificationId, recipient::Column::UserId);
     for ids in naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
@@ -148,7 +149,7 @@ pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId,
     }
     let (by, said) = (notification::Column::SenderId, notification::Column::IdempotencyKey);
     for ids in naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
-        // A key of their own tells whose it was; the backend's goes on sending once.
+        // A user's own key identifies them. The backend's key stays, so that a retry still sends nothing.
         let kept = CaseStatement::new().case(said.starts_with(OF_USERS), Expr::null()).finally(Expr::col(said));
         let part = Notification::update_of_tenant(tenant.id).col_expr(by, Expr::null()).col_expr(said, kept.into());
         part.filter(key.among(txn, ids)).filter(by.eq(user)).exec(txn).await?;
@@ -162,7 +163,7 @@ pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId,
     Ok((next <= end_of_sent(txn, tenant).await?).then_some(next))
 }
 
-/// Where a part of what was sent, which is gone through by the numbers of `key`, names somebody in `column`.
+/// The keys, in a part of the sent notifications, of rows that name a user in `column`.
 async fn naming<C: ColumnTrait>(
     txn: &Transaction,
     tenant: &Tenant,
@@ -179,7 +180,7 @@ where
     Ok(found)
 }
 
-/// The last number of all that a tenant has sent, by whichever key it is gone through.
+/// The highest number of all that a tenant has sent, over both keys of the scan.
 pub(super) async fn end_of_sent(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<i64> {
     use entity::tenant::{Column, Entity};
     let ends = Entity::of_tenant(tenant.id).select_only().column(Column::LastSeq).column(Column::LastNotificationId);

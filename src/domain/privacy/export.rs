@@ -1,7 +1,7 @@
-//! Exporting a user: all that is kept about them, as JSON, in parts of a bounded size.
+//! Exports everything that is stored about a user, as JSON, in parts of bounded size.
 //!
-//! A part is a read that leaves nothing behind. Where one is cut off it is asked for again, and whoever has its `next` goes on
-//! from there, on any node, whenever they like.
+//! A part is a read without side effects. The caller asks again for a part that was interrupted, and continues with
+//! `next` on any node, at any time.
 
 use chrono::Weekday;
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
@@ -27,22 +27,22 @@ use crate::model::hours::{DigestTime, Quiet};
 use crate::model::zone::Zone;
 use crate::model::{check, seal, slice};
 
-/// Rows of all lists in one part.
+/// The most rows of one part, over all lists.
 const ROWS: usize = 500;
 
-/// Rows that are read at once.
+/// Rows read at once.
 const READ: usize = 50;
 
-/// No further row is read where a part has more than so many bytes of JSON.
+/// A part reads no further rows once it has more bytes of JSON than this.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Notifications that are looked through for one part, whoever sent them.
+/// Notifications scanned for one part, of all senders.
 const LOOKED_THROUGH: i64 = 20 * NOTIFICATIONS;
 
-/// Above all numbers of a log, and the most that a cursor can hold.
+/// Higher than every number of a log, and the most that a cursor can hold.
 const NEWEST: i64 = (1 << 48) - 1;
 
-/// A list of the export. They come in this order; what is archived is shown with the inbox.
+/// A list of the export, in this order. Archived items are shown with the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     Subscriptions,
@@ -53,15 +53,16 @@ enum List {
     Sent,
 }
 
-/// Some rows of a list, and the place from which it goes on; nothing where it ends.
+/// Some rows of a list, and the place from which it continues. `None` at its end.
 struct Slice {
     rows: Vec<Value>,
     next: Option<i64>,
 }
 
-/// A part of all that is kept about a user. The first begins with profile, groups and preferences; each goes on with
-/// subscriptions, follows, views, the inbox (archived or not) and what they sent, 500 rows together at most, and fewer where they are long. `next` is what to
-/// ask for the following part `after`, null in the last. Nothing where the tenant has never heard of the user.
+/// A part of everything that is stored about a user; `None` if the tenant does not know the user. The first part begins
+/// with profile, groups and preferences. Then come subscriptions, follows, views, the inbox (with archived items) and
+/// sent notifications, at most 500 rows per part, and fewer if they are long. The caller passes `next` as `after` to
+/// get the following part; it is null in the last one.
 pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option<&str>) -> Result<Option<Value>> {
     check::code("id", external_id)?;
     let mut at = after.map_or(Ok(List::Subscriptions.beginning()), |cursor| open(tenant, cursor))?;
@@ -84,7 +85,7 @@ pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option
         }
         at = match (slice.next, list.next()) {
             (Some(place), _) if is_full => (list, place),
-            // It looked through as much as a part may.
+            // It scanned as much as a part may.
             (Some(place), _) => break Some((list, place)),
             (None, Some(list)) => list.beginning(),
             (None, None) => break None,
@@ -99,10 +100,10 @@ pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option
 fn open(tenant: &Tenant, cursor: &str) -> Result<(List, i64)> {
     let opened = tenant.seal.open(seal::Kind::Export, cursor);
     let at = opened.and_then(|(list, place)| Some((*List::ALL.get(usize::try_from(list).ok()?)?, place)));
-    at.ok_or_else(|| Error::bad_input("after", "is no `next` of an export"))
+    at.ok_or_else(|| Error::bad_input("after", "is not the `next` of an export"))
 }
 
-/// What is no list of any length.
+/// The data of bounded size.
 async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<String, Value>> {
     let preferences = preference::of(app, tenant, profile.id).await?;
     let groups = channel::groups_of(app, tenant, profile.id).await?;
@@ -170,7 +171,7 @@ impl List {
         Self::ALL.get(self as usize + 1).copied()
     }
 
-    /// Logs are read from their newest end, the others in the order of their rows.
+    /// Items and sent notifications are read from their newest end, other lists in the order of their rows.
     fn beginning(self) -> (Self, i64) {
         (self, if matches!(self, Self::Inbox | Self::Archive | Self::Sent) { NEWEST } else { 0 })
     }
@@ -189,7 +190,7 @@ impl List {
 }
 
 impl Slice {
-    /// Rows of which there are more where they fill the room.
+    /// There may be more rows if these fill the room.
     fn of<Row>(rows: &[Row], room: usize, place: impl Fn(&Row) -> i64, one: impl Fn(&Row) -> Value) -> Self {
         let next = rows.last().filter(|_| rows.len() >= room).map(place);
         Self { rows: rows.iter().map(one).collect(), next }
@@ -208,7 +209,7 @@ async fn following(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64
     let profiles = profiles(app, tenant, &ids).await?;
     let one = |(_, user): &(ChannelId, UserId)| json!(profiles.get(user).map(|profile| &profile.external_id));
     let mut slice = Slice::of(&rows, room, |(channel, _)| channel.0, one);
-    // Who was erased meanwhile.
+    // Leaves out users that were erased meanwhile.
     slice.rows.retain(|of| !of.is_null());
     Ok(slice)
 }
@@ -227,7 +228,7 @@ async fn items(app: &App, tenant: &Tenant, user: UserId, side: Side, (place, roo
     Ok(Slice { rows: page.items.iter().map(|of| item(tenant, of)).collect(), next })
 }
 
-/// What they sent, among so many notifications of everybody.
+/// Notifications that the user sent, among at most 100,000 of all senders.
 async fn sent(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
     let end = place.min(end_of_sent(&app.db.read, tenant).await? + 1);
     let (mut rows, mut before) = (Vec::new(), end);

@@ -1,8 +1,8 @@
-//! Orphans: what names somebody who is no user any more, and whom no job erases. There should be none; what is left from
-//! before erasing was a job, or by a fault, goes here.
+//! Orphans: rows that name a user who no longer exists and that no job erases. There should be none. This deletes rows
+//! from before erasure was a job, or left by a fault.
 //!
-//! Rows that belong to users are found by the gaps between the numbers of those that there are: a probe of each table's key
-//! a gap, whatever the tables hold.
+//! Rows of users are found by the gaps between the ids of existing users: one probe of each table's key per gap, for
+//! any size of the tables.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +21,14 @@ use crate::database::{Transaction, transaction};
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
 
-/// Users whose numbers are looked at once.
+/// User ids read at once.
 const USERS: usize = 2000;
 
-/// Gaps of one statement.
+/// Gaps per statement.
 const GAPS: usize = 64;
 
-/// Deletes all orphans. Returns how often somebody was found in a table, or a part of what was sent.
+/// Deletes all orphans. Returns how many missing users were found, counted once per table or part of the sent
+/// notifications.
 pub async fn sweep(app: &App) -> Result<u64> {
     let (mut found, mut failures) = (0, Failures::default());
     let tenants = entity::tenant::Entity::find().select_only().column(entity::tenant::Column::Id);
@@ -53,7 +54,7 @@ pub async fn sweep(app: &App) -> Result<u64> {
     failures.end().map(|()| found)
 }
 
-/// The gaps after a number, and the number from which to go on.
+/// The gaps after an id, and the id from which to continue.
 async fn gaps(app: &App, from: i64) -> Result<(Vec<Gap>, Option<i64>)> {
     let users = User::find().filter(user::Column::Id.gt(from)).select_only().column(user::Column::Id);
     let users = users.order_by_asc(user::Column::Id).limit(USERS as u64).into_tuple::<i64>();
@@ -72,7 +73,7 @@ async fn gaps(app: &App, from: i64) -> Result<(Vec<Gap>, Option<i64>)> {
     Ok((gaps, None))
 }
 
-/// Deletes the rows of a table whose users are within gaps, and not being erased. Returns how many users there were.
+/// Deletes the rows of a table with user ids in gaps, except users under erasure. Returns how many ids there were.
 async fn sweep_gaps<C: ColumnTrait>(app: &App, gaps: &[Gap], key: C) -> Result<u64>
 where
     C::EntityName: OfUser<Column = C>,
@@ -90,8 +91,8 @@ where
     Ok(found)
 }
 
-/// Deletes a batch of somebody's rows of a table; whether there may be more. Numbers are not given twice: who is neither a
-/// user nor being erased will never be one.
+/// Deletes a batch of a user's rows of a table, and returns whether there may be more. Ids are not reused: an id of no
+/// user, and of no user under erasure, never becomes a user.
 async fn sweep_rows<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> Result<bool>
 where
     C::EntityName: OfUser<Column = C>,
@@ -102,7 +103,7 @@ where
     delete_batch(txn, user, key).await
 }
 
-/// Looks through all that a tenant has sent, and takes out who is no user any more.
+/// Scans everything that a tenant has sent, and removes users that no longer exist.
 async fn sweep_sent(app: &App, tenant: TenantId) -> Result<u64> {
     let tenant = tenant::by_id(app, tenant).await?;
     let end = end_of_sent(&app.db.read, &tenant).await?;
@@ -117,7 +118,7 @@ async fn sweep_sent(app: &App, tenant: TenantId) -> Result<u64> {
     Ok(found)
 }
 
-/// Who is named in a part of what was sent and is no user.
+/// The users that a part of the sent notifications names and that no longer exist.
 async fn strangers(app: &App, tenant: &Tenant, from: i64) -> Result<BTreeSet<UserId>> {
     use notification::Column::{Id, ReceiverId, SenderId};
     let (db, mut strangers) = (&app.db.read, BTreeSet::new());

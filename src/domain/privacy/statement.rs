@@ -1,4 +1,4 @@
-//! Statements that look for somebody wherever they may be named.
+//! Finds rows about users in all tables.
 
 use entity::ids::UserId;
 use entity::job::Kind;
@@ -9,21 +9,20 @@ use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Notifications that are looked through in one transaction.
+/// Notifications scanned in one transaction.
 pub const NOTIFICATIONS: i64 = 5000;
 
-/// From one number to another, both of which are somebody's, or the ends of all numbers.
+/// The open interval between two neighbouring user ids, or between one and an end of all ids.
 pub type Gap = (i64, i64);
 
-/// The first within a gap, which ends before somebody.
+/// The first user id with rows within a gap, and the end of the gap.
 #[derive(FromQueryResult)]
 pub struct First {
     pub before_id: i64,
     pub user_id: UserId,
 }
 
-/// The first within each of the gaps who has rows in the table of `user`, which is the first column of its key: a probe of
-/// that a gap.
+/// For each gap, the first user id with rows in the table of `user`, the first column of its key: a probe per gap.
 pub fn first_within<C: ColumnTrait>(db: &impl ConnectionTrait, user: C, gaps: &[Gap]) -> Sql {
     let (table, user) = (C::EntityName::default(), user.as_str());
     let table = table.table_name();
@@ -37,13 +36,14 @@ pub fn first_within<C: ColumnTrait>(db: &impl ConnectionTrait, user: C, gaps: &[
     sql
 }
 
-/// Somebody who is no user.
+/// An id that belongs to no user.
 #[derive(FromQueryResult)]
 pub struct Stranger {
     pub user_id: UserId,
 }
 
-/// Who is named by `user` in a part of what was sent and is no user: a range of `key`, and a probe of `users` for each time.
+/// Ids in the column `user`, in a part of the sent notifications, that belong to no user: a range of `key`, and a probe
+/// of `users` for each row.
 pub fn strangers_of<C: ColumnTrait>(db: &impl ConnectionTrait, tenant: &Tenant, from: i64, (key, user): (C, C)) -> Sql {
     let (table, key, user) = (C::EntityName::default(), key.as_str(), user.as_str());
     let table = table.table_name();
@@ -54,7 +54,7 @@ pub fn strangers_of<C: ColumnTrait>(db: &impl ConnectionTrait, tenant: &Tenant, 
     sql
 }
 
-/// Whether somebody is a user, or being erased: a probe of the key of `users`, and the few jobs that there are.
+/// Whether an id belongs to a user, or to one under erasure: a probe of the key of `users`, and of the few jobs.
 pub async fn is_known(db: &impl ConnectionTrait, user: UserId) -> Result<bool> {
     #[derive(FromQueryResult)]
     struct Row {}

@@ -1,8 +1,9 @@
-//! Rows of a tenant by a unique key, such as notifications by their places in the log, in statements that are written by hand: one probe for each.
+//! SQL for rows of a tenant by a unique key, such as notifications by seq: one index probe per row.
 //!
-//! Without statistics PostgreSQL takes a tenant to have one row. Any index that begins with the tenant is as good as any other then, and it
-//! reads all that the tenant has, once or for each key. An order and one row it has by an index or by sorting, and knows without statistics that
-//! sorting costs more.
+//! Without statistics, PostgreSQL assumes that a tenant has one row. Then any index that begins with the tenant looks
+//! as good as any other, and a query reads all rows of the tenant, once or for each key. `ORDER BY` with `LIMIT 1`
+//! prevents that: the order comes from the right index or from a sort, and PostgreSQL knows without statistics that a
+//! sort costs more.
 
 mod statement;
 

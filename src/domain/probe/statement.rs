@@ -1,4 +1,4 @@
-//! See the module's page.
+//! See the documentation of the module.
 
 use entity::ids::Seq;
 use sea_orm::sea_query::ArrayType;
@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, DbBackend, Value};
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 
-/// Adds the notification `n` at a place, which is a column of a table before it. `join` says whether there has to be one.
+/// Adds the notification `n` with the seq in `place`, a column of an earlier table. `join` is the kind of join.
 pub fn push_at(sql: &mut Sql, join: &str, tenant: &Tenant, place: &str) {
     sql.push(join);
     if sql.backend() == DbBackend::Postgres {
@@ -19,7 +19,7 @@ pub fn push_at(sql: &mut Sql, join: &str, tenant: &Tenant, place: &str) {
     }
 }
 
-/// Adds what `columns` of the notification `f` at a place are, with conditions that may follow by `AND`; close it with [`push_end`].
+/// Adds a query for `columns` of the notification `f` at seq `place`. `AND` may follow; [`push_end`] closes it.
 pub fn push_begin(sql: &mut Sql, columns: &str, tenant: &Tenant, place: &str) {
     sql.push(&format!("SELECT f.{columns} FROM notification f WHERE f.tenant_id = ")).bind(tenant.id);
     if sql.backend() == DbBackend::Postgres {
@@ -41,7 +41,7 @@ fn push_one(sql: &mut Sql, columns: &str, tenant: &Tenant, place: &str) {
     push_end(sql);
 }
 
-/// Adds the notifications `n` at these places, as the first table after FROM.
+/// Adds the notifications `n` with these seqs, as the first table after FROM.
 pub fn push_these(sql: &mut Sql, tenant: &Tenant, seqs: &[Seq]) {
     if sql.backend() == DbBackend::Postgres {
         sql.push("(SELECT n.* FROM unnest(").bind(numbers(seqs)).push("::bigint[]) AS w(seq) JOIN LATERAL (");
@@ -53,8 +53,8 @@ pub fn push_these(sql: &mut Sql, tenant: &Tenant, seqs: &[Seq]) {
     }
 }
 
-/// Those rows of a table whose `key`, which is unique within the tenant, is among some texts, of which there are at most
-/// [`entity::statement::LIST`]. The columns are of `n`.
+/// The rows of a table with these values of `key`, a text column that is unique within the tenant. At most
+/// [`entity::statement::LIST`] values. The columns are of `n`.
 pub fn by_text(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -78,7 +78,7 @@ pub fn by_text(
     sql
 }
 
-/// Adds the id of the row of a table whose `key`, which is unique within the tenant, is this text.
+/// Adds the id of a row by its `key`, a text column that is unique within the tenant.
 pub fn push_id(sql: &mut Sql, tenant: &Tenant, table: &str, key: &str, text: &str) {
     sql.push(&format!("(SELECT c.id FROM {table} c WHERE c.tenant_id = ")).bind(tenant.id);
     if sql.backend() == DbBackend::Postgres {

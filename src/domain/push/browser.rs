@@ -1,4 +1,4 @@
-//! Browsers that users are reached in, as they have subscribed them.
+//! The browsers that users have subscribed to Web Push.
 
 use entity::contact::{Column, Entity as Contacts, Model};
 use entity::ids::UserId;
@@ -17,10 +17,10 @@ use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::push::{Subscription, address};
 
-/// The most browsers of a user: with another one the oldest goes.
+/// The most browsers of a user. One more replaces the oldest.
 pub const BROWSERS: usize = 10;
-/// After so many attempts in a row that led nowhere, over so long a time, in milliseconds, a browser is forgotten. What lasts for less may be
-/// our own network's fault, or that of a key.
+/// A browser is deleted after this many consecutive failures, if they go on for this long (in milliseconds). Shorter
+/// failures may be caused by our own network or by a key.
 const FAILURES: i64 = 20;
 const FAILING: Millis = 24 * 3_600_000;
 
@@ -29,9 +29,9 @@ pub async fn browsers(app: &App, user: UserId) -> Result<Vec<Model>> {
     Ok(of_user(user).order_by_asc(Column::Id).all(&app.db.read).await?)
 }
 
-/// Reaches a user in a browser from now on, and nobody else in it: it may be another's who was signed in before.
+/// Subscribes a browser for a user. It is removed from the user who was signed in there before.
 ///
-/// `CONFLICT` where the tenant has no Web Push.
+/// `CONFLICT` if the tenant has no Web Push.
 pub async fn subscribe(app: &App, tenant: &Tenant, user: UserId, said: &Value) -> Result<()> {
     let of = app.push.read(said)?;
     let is_same =
@@ -40,9 +40,9 @@ pub async fn subscribe(app: &App, tenant: &Tenant, user: UserId, said: &Value) -
         return Ok(());
     }
     transaction!(app.db, |txn| {
-        // Whoever saves another one, or makes another key, waits here.
+        // Concurrent changes of the browsers or of the key wait here.
         if lock_all(txn, tenant.id, Kind::WebPush).await?.is_empty() {
-            return Err(Error::Conflict("Web Push is off: an operator turns it on with saveWebPush".into()));
+            return Err(Error::Conflict("Web Push is off: an operator can turn it on with saveWebPush".into()));
         }
         user::held(txn, tenant, &[user]).await?;
         let before = of_tenant(tenant).filter(Column::Address.eq(address(&of.endpoint)));
@@ -55,7 +55,7 @@ pub async fn subscribe(app: &App, tenant: &Tenant, user: UserId, said: &Value) -
     })
 }
 
-/// Reaches a user no more in the browser with this endpoint. Returns whether they were.
+/// Removes the browser with this endpoint from the user. Returns whether it was there.
 pub async fn unsubscribe(app: &App, user: UserId, endpoint: &str) -> Result<bool> {
     let address = address(endpoint);
     transaction!(app.db, |txn| {
@@ -64,7 +64,7 @@ pub async fn unsubscribe(app: &App, user: UserId, endpoint: &str) -> Result<bool
     })
 }
 
-/// Forgets browsers.
+/// Deletes browsers.
 pub(super) async fn forget(txn: &Transaction, ids: &[i64]) -> Result<()> {
     for ids in ids.chunks(LIST) {
         Contacts::delete_many().filter(Column::Id.among(txn, ids)).exec(txn).await?;
@@ -72,8 +72,8 @@ pub(super) async fn forget(txn: &Transaction, ids: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Notes that nothing was heard where these lead, or that their keys are not taken; forgets those of which that was so too often, and for too
-/// long.
+/// Counts a failure for browsers with a service that did not answer or refused the key. Deletes those that have failed
+/// too often for too long.
 pub(super) async fn failed(txn: &Transaction, ids: &[i64], now: Millis) -> Result<()> {
     for id in ids {
         let of = Contacts::update_many().filter(Column::Id.eq(*id));
@@ -88,13 +88,13 @@ pub(super) async fn failed(txn: &Transaction, ids: &[i64], now: Millis) -> Resul
     Ok(())
 }
 
-/// The newest of a tenant's; 0 where it has none.
+/// The id of a tenant's newest browser, or 0 if it has none.
 pub(super) async fn newest(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<i64> {
     let newest = of_tenant(tenant).order_by_desc(Column::Id).limit(1).select_only().column(Column::Id);
     Ok(newest.into_tuple().one(db).await?.unwrap_or_default())
 }
 
-/// Forgets all of a tenant's up to one of them, in steps.
+/// Deletes a tenant's browsers up to this id, in steps.
 pub(super) async fn forget_all(app: &App, tenant: &Tenant, upto: i64) -> Result<()> {
     loop {
         let many = transaction!(app.db, |txn| {

@@ -1,4 +1,4 @@
-//! What is due is written for a browser, as it is in this moment.
+//! Writes push messages from items in their current state.
 
 use serde::Serialize;
 
@@ -11,13 +11,13 @@ use crate::model::seal::Kind;
 use crate::push::{Message, Subscription};
 use crate::text::cut_trimmed;
 
-/// The most bytes of a message: what all push services take, with what encryption adds.
+/// The most bytes of a message. All push services accept this, including the overhead of encryption.
 const BYTES: usize = 3000;
-/// The most bytes of a title and of a link in it; a longer link is left out.
+/// The most bytes of a title and of a link in JSON. A longer link is left out.
 const TITLE: usize = 500;
 const LINK: usize = 1500;
 
-/// A message that can be sent, and to which browser; or why it never can.
+/// A message and its browser, or the reason why it can never be sent.
 pub type Parcel = Result<Ready, String>;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Ready {
     pub message: Message,
 }
 
-/// As the service worker reads it.
+/// The JSON that the service worker reads.
 #[derive(Serialize)]
 struct Told<'a> {
     id: &'a str,
@@ -39,14 +39,14 @@ struct Told<'a> {
     lang: Option<&'a str>,
 }
 
-/// What is due, for the browser that it is for.
+/// Writes the message for an item.
 pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -> Done<Parcel> {
     let (item, of) = (due.item, due.content);
     let to = item.endpoint.as_deref().zip(item.push_keys.as_deref());
     let to = to.and_then(|(endpoint, keys)| Subscription::of(endpoint, keys));
-    let Some(to) = to else { return Ok(Err("the keys of the browser are broken".to_owned())) };
+    let Some(to) = to else { return Ok(Err("the keys of the browser are invalid".to_owned())) };
     let id = tenant.seal.close(Kind::Item, item.user_id.0, item.seq.0);
-    // A path that belongs to nothing is one of the page whose service worker opens it.
+    // Without a base URL, a path stays a path: the service worker resolves it against its own page.
     let link = of.link().map(|link| absolute(lane, &link).unwrap_or(link)).filter(|link| escaped(link) <= LINK);
     let title = of.title();
     let title = cut_trimmed(&title, TITLE, "…", escaped);
@@ -69,7 +69,7 @@ fn write(told: &Told<'_>) -> Done<String> {
     serde_json::to_string(told).map_err(Error::internal)
 }
 
-/// The bytes of a character in JSON.
+/// The bytes that a character takes in JSON.
 fn width(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -1,7 +1,7 @@
-//! Web Push: what is in an inbox, to the browsers of those who have not seen it there. A tenant's sender is a lane.
+//! Web Push: sends inbox items to users' browsers. The destination is the tenant's sender. `dispatch` decides who gets
+//! what. This module has the keys (`sender`), the browsers (`browser`) and the messages (`message`).
 //!
-//! What goes to whom is `dispatch`'s to say; here is by whose key (`sender`), to which browsers (`browser`) and in which words
-//! (`message`). Push services are named by users: what one of them cannot take counts for nobody else.
+//! Users choose the push services, so a failure of one of them does not count against the destination.
 
 mod browser;
 mod message;
@@ -21,7 +21,7 @@ pub use browser::{BROWSERS, browsers, subscribe, unsubscribe};
 pub use message::Parcel;
 pub use sender::{Change, contact_warning, delete, public_key, renew, save};
 
-/// What push services are handed.
+/// The transport for Web Push.
 #[derive(Debug)]
 pub struct Pushes;
 
@@ -96,12 +96,12 @@ impl Carrier for Pushes {
     }
 }
 
-/// What a status says, and of what.
+/// The scope and the meaning of a failure status.
 fn read(status: u16) -> (Blame, &'static str) {
     match status {
         404 | 410 => (Blame::Contact, ": the browser has ended its subscription"),
-        401 | 403 => (Blame::Host, ": it does not take the key or the contact of webPush (VAPID)"),
-        400 | 413 => (Blame::Delivery, ": it will not take this message"),
+        401 | 403 => (Blame::Host, ": it rejects the key or the contact of webPush (VAPID)"),
+        400 | 413 => (Blame::Delivery, ": it rejects this message"),
         _ => (Blame::Host, ""),
     }
 }

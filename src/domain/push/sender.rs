@@ -1,4 +1,4 @@
-//! By what a tenant's messages are known to push services.
+//! A tenant's Web Push sender: its keys and its contact.
 
 use std::net::IpAddr;
 
@@ -20,22 +20,22 @@ use crate::push::{Pair, Sender};
 /// The most bytes of a contact.
 const CONTACT: usize = 256;
 
-/// All of it, but for the keys.
+/// The settings of a sender, without its keys.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Where push services reach somebody who knows what is sent: `mailto:` or `https:`.
+    /// How push services can reach a person who knows about the messages: a `mailto:` or `https:` URL.
     pub contact: String,
     pub settings: Settings,
 }
 
-/// By what browsers know the tenant; nothing where it sends nothing.
+/// The public key for browsers. `None` if the tenant has no active sender.
 pub async fn public_key(app: &App, tenant: &Tenant) -> Result<Option<String>> {
     let active = lane::only(app, tenant, Kind::WebPush).await?.filter(|of| of.state == State::Active);
     Ok(active.and_then(|of| of.public_key))
 }
 
-/// Makes the tenant's, with keys of its own, or gives it other settings, and tries at once what is due. A new one hears of what happens
-/// from now on. `CONFLICT` where the server cannot keep secrets.
+/// Creates the tenant's sender with a key pair, or changes its settings, and makes it due now. A new sender starts at
+/// the end of the log. `CONFLICT` if the server has no key to seal secrets with.
 pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     change.settings.check(app, tenant).await?;
     check_contact(&change.contact)?;
@@ -50,7 +50,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     lane::known(app, tenant, Kind::WebPush, id).await
 }
 
-/// Gives it other keys. What browsers have subscribed by those before is of no use any more, and forgotten.
+/// Replaces the key pair. Deletes all browsers, since their subscriptions belong to the old key.
 pub async fn renew(app: &App, tenant: &Tenant) -> Result<Lane> {
     let of = lane::only_known(app, tenant, Kind::WebPush).await?;
     let pair = Pair::random()?;
@@ -64,7 +64,7 @@ pub async fn renew(app: &App, tenant: &Tenant) -> Result<Lane> {
     lane::known(app, tenant, Kind::WebPush, of.id).await
 }
 
-/// Deletes it with its keys, all that was to be sent or was sent by it, and what browsers have subscribed. Returns whether there was one.
+/// Deletes the sender, its keys, its deliveries and the tenant's browsers. Returns whether it existed.
 pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
     let is_gone = dispatch::delete(app, tenant, Kind::WebPush, id).await?;
     let before = newest(&app.db.read, tenant).await?;
@@ -72,7 +72,7 @@ pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
     Ok(is_gone)
 }
 
-/// As messages are signed with it; or why they cannot be.
+/// The sender, opened for signing, or the reason why that fails.
 pub(super) fn opened(app: &App, tenant: &Tenant, lane: &Lane) -> Result<Sender, String> {
     let read = || {
         let private = app.vault.open(&owner(tenant, lane.id), &lane.secret)?;
@@ -80,8 +80,8 @@ pub(super) fn opened(app: &App, tenant: &Tenant, lane: &Lane) -> Result<Sender, 
         Sender::new(private.bytes(), public, lane.sender.as_deref().unwrap_or_default())
     };
     read().map_err(|error: Error| {
-        tracing::error!(tenant = tenant.code, cause = error.told(), "the key of Web Push cannot be opened");
-        "the server cannot open the key of Web Push: whoever runs it finds out why in its log".to_owned()
+        tracing::error!(tenant = tenant.code, cause = error.told(), "the key of Web Push cannot be decrypted");
+        "the server cannot decrypt the key of Web Push: its log says why".to_owned()
     })
 }
 
@@ -101,7 +101,7 @@ pub fn contact_warning(contact: &str) -> Option<String> {
     let is_public = name.rsplit_once('.').is_some_and(|(_, top)| top != "localhost" && top != "local");
     let is_address = host.parse::<IpAddr>().is_ok();
     (is_address || !is_public).then(|| {
-        format!("Apple's push service refuses messages whose contact is at {host}: give an address of a public domain")
+        format!("Apple's push service refuses messages with a contact at {host}: use an address of a public domain")
     })
 }
 

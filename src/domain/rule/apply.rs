@@ -1,4 +1,4 @@
-//! What a result changes, in steps that are each done or not.
+//! Applies a result, in steps that are each done completely or not at all.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,40 +17,40 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::rule::{Difference, How, Known, Row, at, difference, text};
 
-/// Rows of one step.
+/// Rows per step.
 const STEP: usize = 200;
 
-/// Rows that are read at once of what a rule knows.
+/// Known rows read at once.
 const PAGE: u64 = 1000;
 
-/// How often a step is tried again because the catalogue has changed under it.
+/// How often a step is retried because the catalogue changed meanwhile.
 const TRIES: usize = 5;
 
 /// The most rows that a rule may know.
 pub(super) const ROWS: usize = 100_000;
 
-/// A part of a run.
+/// How a run applies its rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// What is not in it has gone.
+    /// Rows that are not in it are gone.
     pub is_complete: bool,
-    /// The number that the rows of a report of several parts are given.
+    /// The number that the rows of a report in chunks get.
     pub report_no: Option<i64>,
-    /// What is new is remembered, and not raised.
+    /// New rows are recorded without sending.
     pub remembers: bool,
 }
 
-/// What came of a result.
+/// The outcome of a result.
 #[derive(Debug)]
 pub(super) enum Applied {
     Done(Figures),
-    /// So many rows are new, more than may be raised: nothing was done.
+    /// This many rows are new, more than allowed: nothing was done.
     Flooded(usize),
     /// The rule was changed, or another node has taken it over: the rest was not done.
     Lost,
 }
 
-/// Does what a result says. Refused, with nothing done, where a row cannot be raised; `rows[3].warehouse` says which.
+/// Applies a result. Does nothing if a row cannot be sent; the error says which, as `rows[3].warehouse`.
 pub(super) async fn apply(
     app: &App,
     tenant: &Arc<Tenant>,
@@ -66,7 +66,7 @@ pub(super) async fn apply(
         return Ok(Applied::Flooded(all.new.len()));
     }
     if !all.new.is_empty() && many_known(app, claim, part, known.len()).await? + all.new.len() > ROWS {
-        return Err(Error::bad_input("rows", format!("must be at most {ROWS} together with those that are known")));
+        return Err(Error::bad_input("rows", format!("must have at most {ROWS} entries, including the known rows")));
     }
     let raised: Vec<usize> = if part.remembers { Vec::new() } else { all.new.clone() };
     let raised: Vec<usize> = raised.into_iter().chain(all.repeated.iter().copied()).collect();
@@ -79,7 +79,7 @@ fn how(claim: &Claim, part: Part) -> How {
     claim.rule.definition.how(part.is_complete.then_some(claim.complete_no()), claim.started_at)
 }
 
-/// Resolves what a report of several parts had in none of them; nothing where the run is not the rule's any more.
+/// Resolves the rows that were in no chunk of a report. `None` if the run lost its claim.
 pub(super) async fn resolve_unreported(
     app: &App,
     tenant: &Arc<Tenant>,
@@ -96,7 +96,7 @@ pub(super) async fn resolve_unreported(
     Work { app, tenant, claim, found: &[], known: &known, part }.all(&all).await
 }
 
-/// What would be raised for a row.
+/// The notification for a row.
 pub(super) fn input(code: &str, definition: &Definition, row: &Row) -> Result<Input> {
     let addressees = match &definition.audience {
         Audience::Everyone => Addressees::Everyone,
@@ -116,7 +116,7 @@ fn content(row: &Row) -> Content {
     Content { params: Some(serde_json::Value::Object(row.columns.clone())), ..Content::default() }
 }
 
-/// Refuses rows that cannot be raised, by their places.
+/// Refuses rows that cannot be sent. The error has the row's position.
 pub(super) async fn check(
     app: &App,
     tenant: &Tenant,
@@ -133,7 +133,7 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// How many rows the rule knows, of which so many were read.
+/// How many rows the rule knows. `read` is the number of rows already read.
 async fn many_known(app: &App, claim: &Claim, part: Part, read: usize) -> Result<usize> {
     if part.is_complete {
         return Ok(read);
@@ -181,7 +181,7 @@ fn read(row: entity::rule_row::Model) -> (String, Known) {
     (row.key_hash, known)
 }
 
-/// The steps of a part of a run. Each returns nothing where the run is not the rule's any more.
+/// The steps of a run. Each returns `None` if the run lost its claim.
 struct Work<'a> {
     app: &'a App,
     tenant: &'a Arc<Tenant>,
@@ -231,7 +231,7 @@ impl Work<'_> {
         Ok(Some(figures))
     }
 
-    /// Takes back what was raised for rows that are gone, and forgets them. Returns how many had something raised.
+    /// Retracts the notifications of rows that are gone, and deletes the rows. Returns how many had a notification.
     async fn resolve(&self, keys: &[String]) -> Result<Option<usize>> {
         let catalogue = catalogue::current(self.app, self.tenant).await?;
         let raised: Vec<i64> = keys.iter().filter_map(|key| self.known.get(key)?.notification).collect();
@@ -257,7 +257,7 @@ impl Work<'_> {
         }))
     }
 
-    /// Says something of rows that are known.
+    /// Sets a column of known rows.
     async fn mark(&self, keys: &[String], column: Column, value: Value) -> Result<Option<()>> {
         transaction!(self.app.db, |txn| {
             if !self.claim.holds(txn, self.app.now()).await? {
@@ -291,7 +291,7 @@ impl Work<'_> {
         Ok(done.map(|end| self.tenant.saw(end)))
     }
 
-    /// Sends what there is to say about rows, in the place of what was said before.
+    /// Sends notifications for rows, and retracts those sent for them before.
     async fn raise(&self, places: &[usize]) -> Result<Option<usize>> {
         let rule = &self.claim.rule;
         let inputs = places.iter().map(|place| input(&rule.of.code, &rule.definition, &self.found[*place]));
@@ -337,7 +337,7 @@ impl Work<'_> {
         Ok(Ok(raised))
     }
 
-    /// Notes rows without saying anything.
+    /// Records rows without sending.
     async fn remember(&self, places: &[usize]) -> Result<Option<usize>> {
         transaction!(self.app.db, |txn| {
             if !self.claim.holds(txn, self.app.now()).await? {
@@ -348,7 +348,7 @@ impl Work<'_> {
         })
     }
 
-    /// Writes down rows as they were found, with what was raised for them now, or stands since before.
+    /// Writes rows as found, with the notification sent now or the one from before.
     async fn write(&self, txn: &Transaction, rows: impl Iterator<Item = (usize, Option<i64>)>) -> Result<()> {
         let rows = rows.map(|(place, raised)| {
             let row = &self.found[place];

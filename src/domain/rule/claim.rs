@@ -1,4 +1,4 @@
-//! Who runs a rule: one node at a time.
+//! Claims: one node at a time runs a rule.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::model::check;
 use crate::telemetry::metrics::Ran;
 use crate::text::{characters, cut};
 
-/// How long a run may be silent, in milliseconds: another node takes the rule over then.
+/// How long a run may be silent, in milliseconds, before another node takes the rule over.
 const LEASE: Millis = 10_000;
 
-/// Runs that are kept of a rule.
+/// Runs stored per rule.
 pub(super) const RUNS: u64 = 50;
 
-/// Failures in a row after which somebody is told.
+/// Failures in a row that trigger the alarm.
 const FAILURES: i64 = 3;
 
 /// A run under way.
@@ -35,7 +35,7 @@ pub(super) struct Claim {
     began: std::time::Instant,
 }
 
-/// What a run has done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub found: usize,
@@ -44,52 +44,53 @@ pub(super) struct Figures {
     pub resolved: usize,
 }
 
-/// How a run has ended.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(super) struct End {
     pub outcome: Outcome,
     pub error: Option<String>,
-    /// What its sender calls the report that has ended with it.
+    /// The sender's name of the report that this run completed.
     pub report: Option<String>,
 }
 
 impl Figures {
-    /// So many rows were found, and nothing was done.
+    /// `found` rows were found, and nothing was done.
     pub fn of(found: usize) -> Self {
         Self { found, ..Self::default() }
     }
 }
 
 impl End {
-    /// Without anything to say about it.
+    /// An outcome without an error or a report.
     pub fn of(outcome: Outcome) -> Self {
         Self { outcome, error: None, report: None }
     }
 
-    /// More rows were new than the rule may raise.
+    /// More rows were new than the rule may send for.
     pub fn flooded(rule: &Rule, new: usize) -> Self {
         let most = rule.definition.max_new;
-        let error = format!("{new} rows are new, and at most {most} are raised in one run");
+        let error = format!("{new} rows are new, but one run raises at most {most}");
         Self { error: Some(error), ..Self::of(Outcome::Flooded) }
     }
 }
 
-/// What a claim is for.
+/// Why a rule is claimed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
     /// It is due.
     Due,
-    /// Somebody wants it now.
+    /// A caller wants a run now.
     Now,
 }
 
-/// Takes a rule, which stays due until it is finished: where whoever takes it dies, the next one does when the lease is over. For `patience` besides the lease; nothing where it is not due (any more), or another run is under way.
+/// Claims a rule for the lease plus `patience`. `None` if it is not due (any more), or if another run is under way. The
+/// rule stays due until the run finishes: if the node dies, another node claims it once the lease has expired.
 pub(super) async fn claim(app: &App, id: i64, when: When, patience: Duration) -> Result<Option<Claim>> {
     let patience = Millis::try_from(patience.as_millis()).map_err(Error::internal)?;
     let taken = transaction!(app.db, |txn| {
         let Some(of) = Rules::find_by_id(id).for_update(txn).one(txn).await? else { return Ok(None) };
         let now = app.now();
-        // A lease that is far longer than can be was taken by a clock that went wrong.
+        // A lease longer than possible was written by a wrong clock.
         let is_held = of.lease_until > now && of.lease_until <= now + 2 * (patience + LEASE);
         let is_due = of.due_at.is_some_and(|due_at| due_at <= now) && of.state == State::Active;
         if is_held || (matches!(when, When::Due) && !is_due) {
@@ -105,7 +106,7 @@ pub(super) async fn claim(app: &App, id: i64, when: When, patience: Duration) ->
     Ok(taken.map(|(rule, started_at)| Claim { rule, started_at, began: std::time::Instant::now() }))
 }
 
-/// Takes a rule because somebody wants it now. `CONFLICT` where it is paused; `UNAVAILABLE` while another run is under way.
+/// Claims a rule for a run on request. `CONFLICT` if it is paused; `UNAVAILABLE` while another run is under way.
 pub(super) async fn claim_now(app: &App, rule: &Rule, patience: Duration) -> Result<Claim> {
     if rule.of.state != State::Active {
         return Err(Error::Conflict(format!("the rule {:?} is paused", rule.of.code)));
@@ -114,18 +115,20 @@ pub(super) async fn claim_now(app: &App, rule: &Rule, patience: Duration) -> Res
     taken.ok_or_else(|| Error::Unavailable("another run of the rule is under way, try again in a moment".into()))
 }
 
-/// What a caller is told whose rule has become another meanwhile.
+/// The error for a caller if the rule was changed during the run.
 pub(super) fn lost() -> Error {
-    Error::Conflict("the rule was changed meanwhile: what was done is right, and the same again does the rest".into())
+    Error::Conflict(
+        "the rule was changed during the run: what is done stays, and the same call again does the rest".into(),
+    )
 }
 
 impl Claim {
-    /// The number of this run, if it becomes a complete one.
+    /// The number of this run if it becomes a complete one.
     pub fn complete_no(&self) -> i64 {
         self.rule.of.complete_no + 1
     }
 
-    /// Locks the rule for a step of the run; false where the run is not the rule's any more, so that it may do nothing.
+    /// Locks the rule for a step, and renews the lease. Returns false if the run lost its claim and must stop.
     pub async fn holds(&self, txn: &Transaction, now: Millis) -> Result<bool> {
         let run_no = Rules::find_by_id(self.rule.of.id).for_update(txn).select_only().column(Column::RunNo);
         if run_no.into_tuple::<i64>().one(txn).await? != Some(self.rule.of.run_no) {
@@ -136,7 +139,7 @@ impl Claim {
         Ok(true)
     }
 
-    /// Lets the rule go as if nothing had been.
+    /// Releases the rule without a trace of the run.
     pub async fn release(self, app: &App) -> Result<()> {
         transaction!(app.db, |txn| {
             if self.holds(txn, app.now()).await? {
@@ -147,7 +150,7 @@ impl Claim {
         })
     }
 
-    /// Writes down what came of the run, and tells whoever is to be told; nothing where it is not the rule's any more.
+    /// Records the outcome of the run, and sends an alarm if needed. `None` if the run lost its claim.
     pub async fn finish(self, app: &App, tenant: &Tenant, figures: Figures, end: End) -> Result<Option<Run>> {
         let of = &self.rule.of;
         let number = |many: usize| i64::try_from(many).unwrap_or(i64::MAX);
@@ -180,7 +183,7 @@ impl Claim {
                     to = to.col_expr(Column::CompleteNo, Expr::val(self.complete_no()));
                     to = to.col_expr(Column::CompleteAt, Expr::val(self.started_at));
                     to = to.col_expr(Column::IsBaselineDue, Expr::val(false));
-                    // What was begun in chunks is older.
+                    // Discards a report in chunks that was begun before this complete run.
                     to = to.col_expr(Column::Report, Expr::val(None::<String>));
                     to = to.col_expr(Column::ReportChunk, Expr::val(0_i64));
                 }
@@ -189,9 +192,9 @@ impl Claim {
             }
             if let Some(scan) = &self.rule.definition.scan {
                 let schedule = scan.schedule()?;
-                // By the schedule, and not by how long it took.
+                // By the schedule, however long the run took.
                 let next = schedule.after(self.started_at).filter(|next| *next > now).or_else(|| schedule.after(now));
-                // What its source has said meanwhile is not forgotten.
+                // Keeps the due time if the source had news meanwhile.
                 let is_done = Expr::col(Column::DueAt).lte(self.started_at);
                 let due_at = match failures {
                     0 if of.failures > 0 => Expr::val(next),
@@ -210,7 +213,7 @@ impl Claim {
         Ok(Some(run))
     }
 
-    /// What the tenant's operators are told. Where that cannot be sent, the log says so.
+    /// Prepares the alarm for the tenant's operators. If that fails, the server logs it.
     async fn alarm(&self, app: &App, tenant: &Tenant, run: &Run) -> notification::Raising {
         let code = &self.rule.of.code;
         let why = run.error.as_deref().unwrap_or_default();
@@ -219,7 +222,7 @@ impl Claim {
             rule = code,
             outcome = run.outcome.name(),
             cause = why,
-            "a rule needs somebody"
+            "a rule needs attention"
         );
         let Some(alarm) = &self.rule.definition.alarm else { return notification::Raising::default() };
         let title = match run.outcome {
@@ -233,7 +236,7 @@ impl Claim {
             ..Content::default()
         };
         notification::alarming(app, tenant, alarm, content).await.unwrap_or_else(|error| {
-            tracing::warn!(tenant = tenant.code, rule = code, cause = error.told(), "nobody can be told");
+            tracing::warn!(tenant = tenant.code, rule = code, cause = error.told(), "could not send the alarm");
             notification::Raising::default()
         })
     }

@@ -1,17 +1,19 @@
 //! Rules: rows of a customer's table become notifications, exactly one per row for as long as the row is there.
 //!
-//! A scan (`scan`, over `source`) or a report (`report`) has a result. `model::rule::difference` compares it, by hashes of keys and
-//! contents, with `rule_row`, which has one row per known row of the source, and says which rows are new, changed, missing, back or gone.
-//! It knows neither time nor database.
+//! A scan (`scan`, over `source`) or a report (`report`) yields a result. `model::rule::difference` compares it, by
+//! hashes of keys and contents, with `rule_row`, which has one row per known row of the source. It says which rows are
+//! new, changed, missing, back or gone, and knows neither time nor database.
 //!
-//! `apply` executes that in steps of up to 200 rows. Each step is one transaction that sends, amends or retracts, and records in `rule_row`
-//! for which rows. There is no cursor: an interrupted run is completed by the next run, which compares again. A row counts as gone after
-//! several complete runs without it. All rows are validated before the first step, so a result with one bad row changes nothing.
+//! `apply` executes that in steps of up to 200 rows. Each step is one transaction that sends, amends or retracts, and
+//! records in `rule_row` for which rows. There is no cursor: an interrupted run is completed by the next run, which
+//! compares again. A row counts as gone after several complete runs without it. All rows are validated before the first
+//! step, so a result with one bad row changes nothing.
 //!
-//! A run holds a claim (`claim`): it locks the rule's row, raises `run_no` and writes a lease. The lease keeps other nodes from starting;
-//! `run_no` is the fence that each step checks under the lock, so a run that lost its claim stops. Changing, pausing and deleting a rule
-//! raise it, too. A source has as many concurrent runs as connections, in which
-//! tenants take turns, so a source that hangs delays only its own rules. The source's engine decides what a statement may do (`source`).
+//! A run holds a claim (`claim`): it locks the rule's row, increments `run_no` and writes a lease. The lease keeps
+//! other nodes from starting. `run_no` is the fence that each step checks under the lock, so a run that lost its claim
+//! stops. Changing, pausing and deleting a rule increment it, too. A source has as many concurrent runs as connections,
+//! and tenants take turns at them, so a source that hangs delays only its own rules. The source's engine decides what a
+//! statement may do (`source`).
 
 mod apply;
 mod claim;
@@ -43,7 +45,7 @@ pub use trial::{Sample, Trial, trial};
 /// The most rules of a tenant.
 pub const RULES: usize = 1000;
 
-/// A rule, and where it stands.
+/// A rule: its row and its definition.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub of: rule::Model,
@@ -63,14 +65,14 @@ pub async fn all(app: &App, tenant: &Tenant) -> Result<Vec<Rule>> {
     all.into_iter().map(Rule::read).collect()
 }
 
-/// The rule with this code; `NOT_FOUND` where there is none.
+/// The rule with this code. `NOT_FOUND` if it does not exist.
 pub async fn find(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
     check::code("code", code)?;
     let found = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&app.db.read).await?;
     Rule::read(found.ok_or_else(|| Error::not_found("rule", code))?)
 }
 
-/// The rule with this row.
+/// The rule with this row id.
 pub async fn find_by_row(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Rule>> {
     let found = Rules::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?;
     found.map(Rule::read).transpose()

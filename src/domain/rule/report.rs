@@ -1,4 +1,4 @@
-//! Rows that others hand in.
+//! Reports: rows that callers hand in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,17 +24,17 @@ const BYTES: usize = 2 * 1024 * 1024;
 /// The most chunks of a report.
 const CHUNKS: i64 = 1000;
 
-/// Rows that somebody hands in.
+/// Rows that a caller hands in.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub rows: Vec<Columns>,
-    /// What is not in it, or in the chunks before, has gone.
+    /// Rows that are neither in it nor in earlier chunks are gone.
     pub is_complete: bool,
-    /// What its sender calls it, so that it counts once.
+    /// The sender's name of the report, which makes it idempotent.
     pub run: Option<String>,
-    /// Which part of it this is, from 0.
+    /// The number of this chunk, from 0.
     pub chunk: i64,
-    /// Others follow.
+    /// More chunks follow.
     pub has_more: bool,
 }
 
@@ -52,10 +52,10 @@ impl Report {
             return Err(Error::bad_input("chunk", format!("must be 0 to {}", CHUNKS - 1)));
         }
         if self.is_in_parts() && self.run.is_none() {
-            return Err(Error::bad_input("run", "is required where there is more than one chunk"));
+            return Err(Error::bad_input("run", "is required if there is more than one chunk"));
         }
         if self.is_in_parts() && !self.is_complete {
-            return Err(Error::bad_input("complete", "must be true where there is more than one chunk"));
+            return Err(Error::bad_input("complete", "must be true if there is more than one chunk"));
         }
         Ok(())
     }
@@ -65,16 +65,16 @@ impl Report {
     }
 }
 
-/// Takes in what somebody hands in: all of a result or, where it is not complete, some rows, in which case nothing is resolved.
+/// Applies a report: a complete result or, if it is not complete, some rows; then no row is resolved.
 ///
-/// A report that was taken in under the name of its run before changes nothing and returns what came of it. `CONFLICT` where the rule
-/// is paused, or scans for itself, or where another chunk is to come next; `UNAVAILABLE` while another run is under way.
+/// If a report with the same run name was completed before, nothing changes, and that run is returned. `CONFLICT` if
+/// the rule is paused or scans, or if another chunk must come next; `UNAVAILABLE` while another run is under way.
 pub async fn report(app: &App, tenant: &Arc<Tenant>, code: &str, report: Report) -> Result<Run> {
     check::code("rule", code)?;
     report.check()?;
     let rule = find(app, tenant, code).await?;
     if rule.definition.scan.is_some() {
-        return Err(Error::Conflict(format!("the rule {code:?} scans for itself")));
+        return Err(Error::Conflict(format!("the rule {code:?} scans its source: rows cannot be reported to it")));
     }
     let found = rows(report.rows.clone(), &rule.definition.key)?;
     if let Some(run) = before(app, &rule, &report).await? {
@@ -91,7 +91,7 @@ pub async fn report(app: &App, tenant: &Arc<Tenant>, code: &str, report: Report)
     }
 }
 
-/// What came of the same report before: of all of it.
+/// The run that completed the same report before.
 async fn before(app: &App, rule: &Rule, report: &Report) -> Result<Option<Run>> {
     let Some(name) = &report.run else { return Ok(None) };
     let same = Runs::find().filter(rule_run::Column::RuleId.eq(rule.of.id));
@@ -130,13 +130,13 @@ async fn take_in(
     Ok(Some((figures, End { report: name, ..End::of(outcome) })))
 }
 
-/// Which chunk of a report is to come next.
+/// The chunk that must come next.
 fn expected(rule: &Rule, report: &Report) -> i64 {
     if rule.of.report == report.run { rule.of.report_chunk } else { 0 }
 }
 
-/// The number that the rows of a report carry; nothing where the run is not the rule's any more. `CONFLICT` where another chunk is to
-/// come next. One that came before may come again.
+/// The number that the rows of a report get; `None` if the run lost its claim. `CONFLICT` if another chunk must come
+/// next. An earlier chunk may come again.
 async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>> {
     if !report.is_in_parts() {
         return Ok(Some(0));
@@ -144,7 +144,7 @@ async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>>
     let of = &claim.rule.of;
     let expected = expected(&claim.rule, report);
     if report.chunk > expected {
-        let message = format!("chunk {expected} of the report is to come next, not {}", report.chunk);
+        let message = format!("the next chunk of the report must be {expected}, not {}", report.chunk);
         return Err(Error::Conflict(message));
     }
     if of.report == report.run {
@@ -161,7 +161,7 @@ async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>>
     })
 }
 
-/// Says which chunk comes next; false where the run is not the rule's any more.
+/// Records which chunk must come next. Returns false if the run lost its claim.
 async fn next(app: &App, claim: &Claim, report: &Report) -> Result<bool> {
     if !report.is_in_parts() {
         return Ok(true);

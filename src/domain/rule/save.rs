@@ -1,4 +1,4 @@
-//! Rules are made, changed, paused and deleted.
+//! Saves, pauses, resumes and deletes rules.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::model::catalogue::no_type;
 use crate::model::check;
 use crate::model::rule::Definition;
 
-/// Rows of one step of a deletion.
+/// Rows per step of a deletion.
 const STEP: u64 = 200;
 
-/// Makes a rule or changes the one with this code, and returns it. A new one that scans is due at once. A run that is under way does
-/// no more.
+/// Creates a rule or changes the one with this code, and returns it. A new one that scans is due at once. A run under
+/// way stops.
 ///
-/// `CONFLICT` where the key's columns would become others: what was raised would be nobody's.
+/// `CONFLICT` if the key columns would change: the open notifications would match no row any more.
 pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &Definition) -> Result<Rule> {
     check_all(app, tenant, code, definition).await?;
     let written = serde_json::to_string(definition).map_err(Error::internal)?;
@@ -55,10 +55,10 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &Definitio
         };
         if rule.definition.key != definition.key {
             let message =
-                format!("the key of the rule {code:?} cannot become another: delete it, and make another one");
+                format!("the key of the rule {code:?} cannot be changed: delete the rule, and create a new one");
             return Err(Error::Conflict(message));
         }
-        // What is due, or under way, is run as it is now.
+        // A rule that is due or under way runs with the new definition, at once.
         let is_due = rule.of.due_at.is_some_and(|due_at| due_at <= now);
         let due_at = match &definition.scan {
             Some(_) if is_due => Some(now),
@@ -73,7 +73,7 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &Definitio
     find(app, tenant, code).await
 }
 
-/// Refuses what is no rule, or names something that there is not.
+/// Refuses an invalid rule, or one that names something that does not exist.
 pub(super) async fn check_all(app: &App, tenant: &Tenant, code: &str, definition: &Definition) -> Result<()> {
     check::code("code", code)?;
     definition.check()?;
@@ -88,7 +88,7 @@ async fn named(app: &App, tenant: &Tenant, definition: &Definition) -> Result<()
     let kind =
         catalogue.message_type(&definition.message_type).ok_or_else(|| no_type("type", &definition.message_type))?;
     if kind.template.is_none() {
-        return Err(Error::bad_input("type", "must have a template, which renders the columns of a row as params"));
+        return Err(Error::bad_input("type", "must have a template, which renders the columns of a row as `params`"));
     }
     match &definition.alarm {
         Some(alarm) => notification::check_alarm(app, tenant, &catalogue, alarm).await,
@@ -103,13 +103,13 @@ async fn locked(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option
     found.map(Rule::read).transpose()
 }
 
-/// A statement that changes a rule, so that a run under way does no more.
+/// A statement that changes a rule, and stops a run under way.
 fn changed(rule: &Rule) -> sea_orm::UpdateMany<Rules> {
     let to = Rules::update_many().col_expr(Column::RunNo, Expr::val(rule.of.run_no + 1));
     to.col_expr(Column::LeaseUntil, Expr::val(0_i64)).filter(Column::Id.eq(rule.of.id))
 }
 
-/// Keeps a rule from running, and ends a run under way.
+/// Pauses a rule, and stops a run under way.
 pub async fn pause(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
     transaction!(app.db, |txn| {
         let rule = locked(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
@@ -119,7 +119,7 @@ pub async fn pause(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
     find(app, tenant, code).await
 }
 
-/// Lets a rule run again, at once where it scans. `as_baseline`: what its next complete run finds to be new is remembered, not raised.
+/// Lets a rule run again, at once if it scans. `as_baseline`: the next complete run records new rows without sending.
 pub async fn resume(app: &App, tenant: &Tenant, code: &str, as_baseline: bool) -> Result<Rule> {
     transaction!(app.db, |txn| {
         let rule = locked(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
@@ -133,8 +133,8 @@ pub async fn resume(app: &App, tenant: &Tenant, code: &str, as_baseline: bool) -
     find(app, tenant, code).await
 }
 
-/// Deletes a rule, and takes back what it has raised and not resolved where that is wanted. Returns which it was; nothing where there is none. Cut off in the
-/// middle, it is paused, and the same again does the rest.
+/// Deletes a rule and returns its row id; `None` if there is none. With `retracts`, retracts its open notifications. If
+/// this is interrupted, the rule is paused, and a repeated call deletes the rest.
 pub async fn delete(app: &App, tenant: &Arc<Tenant>, code: &str, retracts: bool) -> Result<Option<i64>> {
     let id = match pause(app, tenant, code).await {
         Err(Error::NotFound { .. }) => return Ok(None),

@@ -1,4 +1,4 @@
-//! Rows that are looked for: on a schedule, when a source says so, or when somebody wants it.
+//! Scans: rows that the server reads on a schedule, when a source has news, or on request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,24 +23,24 @@ use crate::error::{Error, Result, without_quoted};
 use crate::model::rule::rows;
 use crate::source::{Failure, FailureKind, Found, Query, Source};
 
-/// Rules that are looked for at once.
+/// Due rules read at once.
 const RULES: u64 = 10;
 
-/// How long a rule may be due, in milliseconds, while only nodes are there that do not have its source.
+/// A due rule fails after this time, in milliseconds, if only nodes without its source are running.
 const LOST: Millis = 60_000;
 
-/// How long a tenant's turn goes on before others are looked at. A scan that takes longer is the only one of its turn.
+/// How long a tenant's turn lasts before others are served. A scan that takes longer is the only one of its turn.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Runs what is due, of each source a few at once.
+/// Runs due rules, a few of each source at once.
 #[derive(Debug, Default)]
 pub struct Scanner {
     turns: Arc<Mutex<Turns>>,
-    /// Ends them when this is dropped.
+    /// Aborts them when dropped.
     running: Mutex<JoinSet<()>>,
 }
 
-/// Whose rules a source runs, by its name.
+/// The turns at each source, by its name.
 type Turns = HashMap<String, SourceTurns>;
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ struct SourceTurns {
     count: u64,
 }
 
-/// A tenant's turn at a source, until it is dropped.
+/// A tenant's turn at a source. It ends on drop.
 struct Turn {
     turns: Arc<Mutex<Turns>>,
     source: String,
@@ -60,10 +60,10 @@ struct Turn {
 }
 
 impl Scanner {
-    /// Begins to scan what is due, as far as sources have places, and does not wait for it. Safe on all nodes at once.
+    /// Starts due scans as far as sources have free connections, and does not wait for them. Safe on all nodes at once.
     ///
-    /// Tenants take turns at a source, and each has at most its share of the places. Nothing is due for certain where this node's
-    /// clock and the database's differ: then it is left to other nodes, or waits.
+    /// Tenants take turns at a source, and each has at most its share of the connections. Does nothing while this
+    /// node's clock and the database's differ too much. Then other nodes scan, or the rules wait.
     pub async fn look(&self, app: &Arc<App>) -> Result<()> {
         while self.running.lock().try_join_next().is_some() {}
         let free = self.free(app);
@@ -80,7 +80,11 @@ impl Scanner {
                 let until = Instant::now() + TURN;
                 while let Some(ran) = some_of(&app, &turn, until).await.transpose() {
                     if let Err(error) = ran {
-                        tracing::warn!(source = turn.source, cause = error.told(), "rules cannot be run");
+                        tracing::warn!(
+                            source = turn.source,
+                            cause = error.told(),
+                            "could not run the due rules of a source"
+                        );
                         break;
                     }
                     if Instant::now() >= until {
@@ -92,7 +96,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// The sources that have places left, for as many turns as they have connections.
+    /// The sources with fewer turns under way than connections.
     fn free(&self, app: &App) -> Vec<String> {
         let turns = self.turns.lock();
         let has_room = |source: &&Source| {
@@ -101,14 +105,14 @@ impl Scanner {
         app.sources.all().filter(has_room).map(|source| source.name().to_owned()).take(LIST).collect()
     }
 
-    /// Those first whose last turn was the longest ago.
+    /// The tenants with the oldest last turn come first.
     fn ordered(&self, mut due: Vec<(String, TenantId)>) -> Vec<(String, TenantId)> {
         let turns = self.turns.lock();
         due.sort_by_key(|(source, tenant)| turns.get(source).and_then(|of| of.began.get(tenant)).copied());
         due
     }
 
-    /// Nothing where the source has no place, or the tenant has its share.
+    /// `None` if the source has no free connection, or if the tenant has its share.
     fn begin(&self, app: &App, source: String, tenant: TenantId) -> Option<Turn> {
         let of = app.sources.all().find(|of| of.name() == source)?;
         let mut turns = self.turns.lock();
@@ -135,14 +139,13 @@ impl Drop for Turn {
     }
 }
 
-/// A statement for rules that are due: a range of `rule_due_at`.
+/// Selects rules that are due: a range of `rule_due_at`.
 fn due(now: Millis) -> Select<Rules> {
     let due = Rules::find().filter(Column::DueAt.lte(now)).filter(Column::State.eq(State::Active));
     due.filter(Column::LeaseUntil.lte(now))
 }
 
-/// Runs some of what is due of a tenant's over a source, one after the other until the turn is over. `None` if nothing was
-/// due.
+/// Runs a tenant's due rules of a source, one after the other until the turn is over. `None` if nothing was run.
 async fn some_of(app: &App, turn: &Turn, until: Instant) -> Result<Option<()>> {
     let some = due(app.now()).filter(Column::Source.eq(&turn.source)).filter(Column::TenantId.eq(turn.tenant));
     let some = some.order_by_asc(Column::DueAt).limit(RULES);
@@ -156,15 +159,15 @@ async fn some_of(app: &App, turn: &Turn, until: Instant) -> Result<Option<()>> {
             Ok(Some(_)) => has_run = Some(()),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(tenant = tenant.code, rule = of.code, cause = error.told(), "a rule cannot be run");
+                tracing::warn!(tenant = tenant.code, rule = of.code, cause = error.told(), "could not run a rule");
             }
         }
     }
     Ok(has_run)
 }
 
-/// Makes the rules that scan a source due: it had news at an instant. Those that fail keep their time, and those that another node has
-/// begun to run since then know it by now.
+/// Makes the rules that scan a source due, because it had news at `heard_at`. Failing rules keep their back-off. Rules
+/// with a complete run that began later have seen the news.
 pub async fn has_news(app: &App, source: &str, heard_at: Millis) -> Result<()> {
     let now = app.now();
     let waits = Column::DueAt.gt(now).or(Column::LeaseUntil.gt(now));
@@ -177,8 +180,8 @@ pub async fn has_news(app: &App, source: &str, heard_at: Millis) -> Result<()> {
     })
 }
 
-/// Lets rules fail that have been due for a while and whose source this server does not have: it may have been taken from the
-/// settings, and whoever made them has to know.
+/// Fails rules that have been due for a minute while this server does not have their source. It may have been removed
+/// from the settings, and the rules' owners need to know.
 pub async fn fail_the_sourceless(app: &App) -> Result<()> {
     let known: Vec<&str> = app.sources.all().map(Source::name).take(LIST).collect();
     let mut lost = due(app.now()).filter(Column::DueAt.lte(app.now() - LOST)).limit(RULES);
@@ -192,18 +195,20 @@ pub async fn fail_the_sourceless(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Runs a rule that scans, besides its schedule. `CONFLICT` where it is paused, or others report its rows, or it was changed
-/// meanwhile; `UNAVAILABLE` while another run is under way.
+/// Runs a scanning rule outside its schedule. `CONFLICT` if it is paused, is reported instead of scanned, or was
+/// changed meanwhile; `UNAVAILABLE` while another run is under way.
 pub async fn run_now(app: &App, tenant: &Arc<Tenant>, code: &str) -> Result<Run> {
     let rule = find(app, tenant, code).await?;
     if rule.definition.scan.is_none() {
-        return Err(Error::Conflict(format!("the rule {code:?} does not scan: its rows are reported")));
+        return Err(Error::Conflict(format!(
+            "the rule {code:?} does not scan: its rows are reported with reportRuleRows"
+        )));
     }
     let taken = claim_now(app, &rule, longest(app)).await?;
     run(app, tenant, taken).await?.ok_or_else(lost)
 }
 
-/// Runs a rule if it is due (still), and nobody else does.
+/// Runs a rule if it is still due and no other node runs it.
 async fn run_due(app: &App, tenant: &Arc<Tenant>, id: i64) -> Result<Option<Run>> {
     match claim(app, id, When::Due, longest(app)).await? {
         Some(taken) => run(app, tenant, taken).await,
@@ -211,7 +216,7 @@ async fn run_due(app: &App, tenant: &Arc<Tenant>, id: i64) -> Result<Option<Run>
     }
 }
 
-/// Runs a rule; nothing where it became another meanwhile.
+/// Runs a rule. `None` if the rule was changed meanwhile.
 async fn run(app: &App, tenant: &Arc<Tenant>, taken: Claim) -> Result<Option<Run>> {
     let Some(scan) = &taken.rule.definition.scan else { return Ok(None) };
     let ended = match scanned(app, tenant, scan, &taken).await {
@@ -224,18 +229,18 @@ async fn run(app: &App, tenant: &Arc<Tenant>, taken: Claim) -> Result<Option<Run
     }
 }
 
-/// The longest that a scan may take: it waits for a place as long as it may run.
+/// The longest time of a scan. It waits for a connection as long as it may run.
 fn longest(app: &App) -> Duration {
     2 * app.sources.all().map(Source::timeout).max().unwrap_or_default()
 }
 
-/// The source of a scan. Refused where the server has none of this name for the tenant.
+/// The source of a scan. `NOT_FOUND` if the server has none of this name for the tenant.
 pub(super) fn source<'a>(app: &'a App, tenant: &Tenant, scan: &Scan) -> Result<&'a Source> {
     let found = app.sources.of(&tenant.code, &scan.source);
     found.ok_or_else(|| Error::not_found_at("scan.source", "source", &scan.source))
 }
 
-/// What a scan asks.
+/// The query of a scan.
 pub(super) fn query<'a>(
     source: &Source,
     tenant: &'a Tenant,
@@ -254,7 +259,7 @@ pub(super) fn query<'a>(
     }
 }
 
-/// The complete result of a scan, or how the run has ended without one.
+/// The complete result of a scan, or the outcome of a run without one.
 async fn scanned(app: &App, tenant: &Tenant, scan: &Scan, claim: &Claim) -> Result<Found, End> {
     let failed = |error: Error| End { error: Some(error.told()), ..End::of(Outcome::Failed) };
     let source = source(app, tenant, scan).map_err(failed)?;
@@ -266,7 +271,7 @@ async fn scanned(app: &App, tenant: &Tenant, scan: &Scan, claim: &Claim) -> Resu
     Ok(found)
 }
 
-/// Why a result is of no use that was cut off.
+/// The error for a result that was cut off.
 pub(super) fn truncated(source: &Source) -> String {
     format!("the result has more than {} rows, or is too large", source.max_rows())
 }
@@ -276,7 +281,7 @@ fn failure_end(failure: &Failure) -> End {
     End { error: Some(failure.to_string()), ..End::of(outcome) }
 }
 
-/// Does what a complete result says; nothing where the run is not the rule's any more.
+/// Applies a complete result. `None` if the run lost its claim.
 async fn compared(app: &App, tenant: &Arc<Tenant>, claim: &Claim, found: Found) -> Result<Option<(Figures, End)>> {
     let many = found.rows.len();
     let part = Part { is_complete: true, report_no: None, remembers: claim.rule.of.is_baseline_due };
@@ -285,7 +290,7 @@ async fn compared(app: &App, tenant: &Arc<Tenant>, claim: &Claim, found: Found) 
         Ok(Applied::Done(figures)) => Ok(Some((figures, End::of(Outcome::Complete)))),
         Ok(Applied::Flooded(new)) => Ok(Some((Figures::of(many), End::flooded(&claim.rule, new)))),
         Ok(Applied::Lost) => Ok(None),
-        // Rows that cannot be raised: whoever wrote the query has to know.
+        // Rows that cannot be sent: the author of the query needs to know.
         Err(error @ (Error::BadInput { .. } | Error::NotFound { .. } | Error::Conflict(_))) => {
             let error = without_quoted(&error.told(), &['"']);
             Ok(Some((Figures::of(many), End { error: Some(error), ..End::of(Outcome::Failed) })))

@@ -1,4 +1,4 @@
-//! What came of a rule's runs, and what is open.
+//! A rule's runs, and its open notifications.
 
 use std::collections::HashMap;
 
@@ -21,12 +21,12 @@ pub async fn runs(app: &App, rule: &Rule, most: u64) -> Result<Vec<Run>> {
     Ok(runs.all(&app.db.read).await?)
 }
 
-/// How many rows a rule knows that have not gone.
+/// How many rows a rule knows that are not gone.
 pub async fn rows(app: &App, rule: &Rule) -> Result<i64> {
     Ok(Rows::find().filter(Column::RuleId.eq(rule.of.id)).count_rows(&app.db.read).await?)
 }
 
-/// A part of what a rule has raised and not resolved, newest first, and whether it goes on.
+/// A page of the notifications that a rule has sent and not resolved, newest first, and whether the list continues.
 pub async fn open(app: &App, tenant: &Tenant, rule: &Rule, slice: Slice<i64>) -> Result<(Vec<Notification>, bool)> {
     let mut rows = Rows::find().filter(Column::RuleId.eq(rule.of.id)).filter(Column::NotificationId.is_not_null());
     if let Some(after) = slice.after {

@@ -1,4 +1,4 @@
-//! How many a rule would reach.
+//! The size of a rule's audience.
 
 use entity::ids::ChannelId;
 use entity::prelude::*;
@@ -6,7 +6,7 @@ use entity::prelude::*;
 use crate::database::Sql;
 use crate::error::Result;
 
-/// How many users listen to some of the channels: a range of `subscription_channel_user` for each.
+/// How many users listen to at least one of the channels: a range of `subscription_channel_user` for each.
 pub(super) async fn listeners(db: &impl ConnectionTrait, channels: &[ChannelId]) -> Result<i64> {
     #[derive(FromQueryResult)]
     struct Row {

@@ -1,4 +1,4 @@
-//! What a rule would do, without doing any of it.
+//! Trial runs: show what a rule would do, without doing it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,47 +24,47 @@ use crate::model::check as texts;
 use crate::model::rule::{Difference, Row, difference, rows};
 use crate::model::template::{self, Scene, TargetScene, Text};
 
-/// The most rows that are shown.
+/// The most samples.
 const SHOWN: usize = 100;
 
-/// What a rule would do now.
+/// The effect that a rule would have now.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
     pub found: usize,
     pub raised: usize,
     pub amended: usize,
     pub resolved: usize,
-    /// What is new would be remembered, for it would be the first complete run.
+    /// New rows would be recorded without sending, because it would be the first complete run.
     pub is_baseline: bool,
-    /// More would be new than may be: the rule would pause.
+    /// More rows would be new than allowed: the rule would pause.
     pub is_flood: bool,
     /// How long the source took, in milliseconds.
     pub millis: Millis,
-    /// How it goes about it, in its own words.
+    /// The source's query plan, as text.
     pub plan: Option<String>,
-    /// Why there is no result, or which row cannot be raised.
+    /// Why there is no result, or which row cannot be sent.
     pub error: Option<String>,
-    /// Of what is new, in the order of the result.
+    /// Samples of new rows, in the order of the result.
     pub samples: Vec<Sample>,
 }
 
-/// What would be said about a row.
+/// The notification for a row.
 #[derive(Clone, Debug)]
 pub struct Sample {
     pub key: Columns,
     pub title: Option<String>,
     pub body: Option<String>,
     pub link: Option<String>,
-    /// What is wrong with the type's template for this row.
+    /// The template's error on this row.
     pub template_error: Option<String>,
     /// How many users it would address, whether or not they want it.
     pub audience_size: i64,
 }
 
-/// Scans as the rule would, shows the first of what would be raised, and changes nothing. The audit log has who read what before the
-/// source is asked.
+/// Scans as the rule would, shows the first notifications, and changes nothing. The audit log records the caller and
+/// the query before the source gets it.
 ///
-/// What the input is to blame for is refused as by `save`; what the source is, is told.
+/// Input errors are refused as by `save`. Failures of the source are part of the result.
 pub async fn trial(
     app: &App,
     tenant: &Tenant,
@@ -75,7 +75,7 @@ pub async fn trial(
     texts::count("first", first, SHOWN)?;
     check_all(app, tenant, code, definition).await?;
     let Some(scan) = &definition.scan else {
-        return Err(Error::bad_input("scan", "is required: what is reported cannot be tried"));
+        return Err(Error::bad_input("scan", "is required: only a rule that scans can be tried"));
     };
     let rule = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&app.db.read).await?;
     let rule = rule.map(Rule::read).transpose()?;
@@ -126,7 +126,7 @@ pub async fn trial(
     })
 }
 
-/// A source and the beginning of a query, as the audit log keeps it.
+/// The source and the beginning of the query, for the audit log.
 fn tried(scan: &Scan) -> String {
     const CHARACTERS: usize = 1_000;
     let text = format!("{}: {}", scan.source, scan.sql);
@@ -156,7 +156,7 @@ async fn samples(
 ) -> Result<Vec<Sample>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let kind = catalogue.message_type(&definition.message_type);
-    let kind = kind.ok_or_else(|| Error::internal("the type has gone"))?;
+    let kind = kind.ok_or_else(|| Error::internal("the message type is missing"))?;
     let mut samples = Vec::new();
     for row in rows {
         let addressees = input(code, definition, row)?.addressees;

@@ -1,6 +1,6 @@
-//! How many users a notification addressed: those who listened to its channels when it was published. Preferences do not count.
+//! Counts the audience of notifications: the subscribers of their channels at publication, regardless of preferences.
 //!
-//! They are counted afterwards. A user who stops listening before that leaves a departure, which is counted too.
+//! Counting happens later. A user who unsubscribes before that leaves a row in `departure`, which is counted too.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use crate::database::transaction;
 use crate::domain::tenant::{self, Failures, Tenant};
 use crate::error::Result;
 
-/// Entries of the log that are counted together, unless that takes too long.
+/// Log entries per step. Halved when a step takes too long.
 const ENTRIES: i64 = 200;
 
-/// Counts the audiences of everything that was published since the last time, of all tenants. What has groups and
-/// subscriptions is counted by them, within a minute after it was published; what names its users was counted then.
+/// Counts the audiences of all tenants' new publications, within a minute after they were published. Only channels are
+/// counted here: the audience of a notification to named users was counted when it was sent.
 pub(super) async fn count(app: &App) -> Result<()> {
     let behind = Head::find().filter(Expr::col(Column::CountedSeq).lt(Expr::col(Column::LastSeq)));
     let behind = behind.select_only().column(Column::Id).into_tuple::<TenantId>();
@@ -43,7 +43,7 @@ async fn count_of(app: &App, tenant: TenantId) -> Result<()> {
     let (mut most, mut is_more) = (ENTRIES, true);
     while is_more {
         is_more = match count_some(app, &tenant, most).await {
-            // Audiences of millions.
+            // There may be millions of subscribers.
             Err(error) if error.is_slow() && most > 1 => {
                 most /= 2;
                 true
@@ -54,7 +54,7 @@ async fn count_of(app: &App, tenant: TenantId) -> Result<()> {
     Ok(())
 }
 
-/// Counts those of a part of the log of so many entries at most; false when that was the last.
+/// Counts the audiences of up to `most` log entries. Returns false once the end of the log is reached.
 async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let db = &app.db.read;
     let head = Head::of_tenant(tenant.id).select_only().column(Column::CountedSeq).column(Column::LastSeq);
@@ -64,13 +64,13 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let mut sizes: HashMap<Seq, i64> = counted.into_iter().map(|of| (of.seq, of.size)).collect();
     let announced = to_everyone(db, tenant, (after, upto)).rows::<Announced>(db).await?;
     for (seq, size) in everyone(db, tenant, &announced).await? {
-        // Those who were erased since are there already.
+        // Erased users are already counted, by their departures.
         *sizes.entry(seq).or_default() += size;
     }
     let sizes = Vec::from_iter(sizes);
     transaction!(app.db, |txn| {
         use notification::Column::{AudienceSize, Seq};
-        // What nobody listens to addressed nobody.
+        // A channel without subscribers counts 0.
         let size = Notification::update_of_tenant(tenant.id).col_expr(AudienceSize, by_seq(&sizes));
         size.filter(AudienceSize.is_null()).filter(Seq.gt(after)).filter(Seq.lte(upto)).exec(txn).await?;
         let counted = Head::update_of_tenant(tenant.id).col_expr(Column::CountedSeq, Expr::val(upto));
@@ -79,7 +79,7 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     Ok(upto < last)
 }
 
-/// How many of the users that exist now each announcement addressed: those that the tenant knew when it was published. The announcements
+/// For each announcement, how many of the existing users were known to the tenant when it was published. Announcements
 /// are in the order of publication.
 async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Result<Vec<(Seq, i64)>> {
     if of.is_empty() {

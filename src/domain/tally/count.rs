@@ -1,4 +1,4 @@
-//! The background's part: spans become tallies, and tallies become the counts of notifications.
+//! The background task: turns spans into tallies, and adds tallies to notifications.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +16,24 @@ use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::error::{Error, Result};
 
-/// Users whose spans are settled in one transaction, which locks their rows.
+/// Users per transaction that settles spans. It locks their rows.
 const USERS: u64 = 200;
 
-/// Tallies of one transaction.
+/// Tallies per transaction.
 const TALLIES: usize = 5000;
 
-/// Notifications of one statement.
+/// Notifications per statement.
 const NOTIFICATIONS: usize = 256;
 
-/// Brings the counts of all notifications up to now. Safe on several nodes at once.
+/// Brings the counters of all notifications up to date. Safe on several nodes at once.
 pub async fn count(app: &App) -> Result<()> {
     settle_all(app).await?;
     while transaction!(app.db, |txn| add_some(txn, app.now()).await)? {}
     audience::count(app).await
 }
 
-/// Settles the spans of all users, which must be done before items of theirs are deleted. What they leave meanwhile may
-/// stay for the next time: users who never rest do not keep it from ending.
+/// Settles the spans of all users. Call it before their items are deleted. It makes one pass: spans that users add
+/// meanwhile may stay for the next one, so busy users cannot keep it from ending.
 pub async fn settle_all(app: &App) -> Result<()> {
     let mut after = Some(UserId(0));
     while let Some(from) = after {
@@ -42,7 +42,7 @@ pub async fn settle_all(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Settles the spans of some users after one of them, and returns the last of these.
+/// Settles the spans of the next users after `after`, and returns the last of them.
 async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>> {
     let column = tally_span::Column::UserId;
     let next = TallySpan::find().filter(column.gt(after)).select_only().column(column).distinct();
@@ -50,13 +50,13 @@ async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>>
     let Some(&last) = users.last() else { return Ok(None) };
     let locked = User::find().filter(user::Column::Id.among(txn, &users)).select_only().column(user::Column::Id);
     let locked = locked.order_by_asc(user::Column::Id).for_update(txn).into_tuple::<UserId>().all(txn).await?;
-    // Those of whoever is no user any more are for the job that erases them.
+    // Spans of erased users are left to the job that erases them.
     settle(txn, &locked).await?;
     Ok(Some(last))
 }
 
-/// Adds some tallies to their notifications, and tells webhooks of them; false when those were about the last. Whoever deletes a
-/// tally has added it, and told it.
+/// Adds some tallies to their notifications and writes the webhooks for them, in the transaction that deletes the
+/// tallies. Returns false if hardly any are left.
 async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
     let tallies = Tally::find().order_by_asc(tally::Column::Id).limit(TALLIES as u64).for_update(txn).all(txn).await?;
     told::tell(txn, &tallies, now).await?;
@@ -77,7 +77,7 @@ async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
     for ids in ids.chunks(LIST) {
         let delete = Tally::delete_many().filter(tally::Column::Id.among(txn, ids));
         if delete.exec(txn).await?.rows_affected != ids.len() as u64 {
-            return Err(Error::Unavailable("another node has counted meanwhile".into()));
+            return Err(Error::Unavailable("another node has flushed the same counters".into()));
         }
     }
     Ok(tallies.len() == TALLIES)

@@ -1,4 +1,4 @@
-//! How the counts of notifications grow, hour by hour.
+//! Counters by hour.
 
 use std::collections::HashMap;
 
@@ -13,24 +13,24 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Milliseconds of one.
+/// Milliseconds per hour.
 const HOUR: Millis = 60 * 60 * 1000;
 
-/// The most that are told of a notification: the first.
+/// The most hours of a notification that are returned: the first ones.
 pub const HOURS: usize = 1000;
 
-/// What was counted in an hour.
+/// The changes of the counters in one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hour {
-    /// When it began.
+    /// When the hour began.
     pub at: Millis,
-    /// In the inboxes of so many users more than before.
+    /// How many more inboxes received the notification.
     pub delivered: i64,
-    /// Read by so many more; negative where more marked it unread.
+    /// How many more users have read it. Negative if more of them marked it unread.
     pub was_read: i64,
 }
 
-/// Adds to the hour what is added to the counts of notifications. Of what was sent to one user there is nothing to see over time.
+/// Adds counts to the current hour. Leaves out messages, since they have one recipient.
 pub(super) async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))], now: Millis) -> Result<()> {
     let seqs: Vec<Seq> = sums.iter().map(|(seq, _)| *seq).collect();
     let for_many = Notification::of_tenant(tenant).filter(notification::Column::Seq.among(txn, &seqs));
@@ -46,7 +46,7 @@ pub(super) async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64,
     Ok(())
 }
 
-/// The hours of notifications in which something was counted, oldest first: a range of the key for each.
+/// The hours with changes for each notification, oldest first: a range of the key for each.
 pub async fn hours(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<HashMap<Seq, Vec<Hour>>> {
     let mut all: HashMap<Seq, Vec<Hour>> = HashMap::new();
     for seqs in seqs.chunks(LIST) {

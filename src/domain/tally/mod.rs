@@ -1,14 +1,14 @@
 //! Counters of sent notifications: how many inboxes received one, and how many users have read it.
 //!
-//! Readers and syncs never touch the notification's row, which they would wait for. They insert a row of their own: a *span* for a range of
-//! an inbox that arrived or was read at once, or a *tally* for single items. In the background, spans are settled into tallies item by
-//! item, and tallies are added to the notifications (`count`), and by the hour for large audiences (`hours`). A sync of many users over
-//! few entries of the log writes tallies at once.
+//! Readers and syncs never write to the notification's row, since they would wait for its lock. They insert a row of
+//! their own: a *span* for a range of an inbox that arrived or was read at once, or a *tally* for single items. In the
+//! background, spans are settled into tallies item by item, and tallies are added to the notifications (`count`), and
+//! by the hour for large audiences (`hours`). A sync of many users over few log entries writes tallies directly.
 //!
-//! A span is true only as long as the items in it keep their state. A change of single items therefore settles the user's spans
-//! first, under the lock of the user's row that it holds anyway. If an endpoint of the tenant subscribes to `item.read`, spans are settled
-//! by reader, and the transaction that adds tallies up also writes the webhooks (`told`). Every function here but those of the
-//! background runs under the lock of the users' rows.
+//! A span is valid only as long as its items keep their state. Before single items change, the user's spans are
+//! settled, under the lock of the user's row that is held anyway. If an endpoint of the tenant subscribes to
+//! `item.read`, spans are settled by reader, and the transaction that adds tallies also writes the webhooks (`told`).
+//! All functions except the background task require that the users' rows are locked.
 
 mod audience;
 mod count;
@@ -32,11 +32,11 @@ pub use hours::{HOURS, Hour, hours};
 pub use settle::{settle, settle_up_to};
 pub use statement::{push_marked, push_read};
 
-/// What arrived in the inboxes of users, from where each of them stands (`after` or later) up to `upto`, is to be counted; of
-/// who got nothing, that will be nothing.
+/// Counts the items that arrived between each user's cursor (`after` or later) and `upto`. Call it before the cursors
+/// move.
 ///
-/// A span for each of the users, or where they are more than the entries of the log that they were brought over, at once a
-/// tally for each of those: what reaches many leaves a few rows.
+/// Inserts a span per user, or a tally per log entry if there are fewer entries than users. Either way few rows are
+/// written. The span of a user who received nothing counts nothing.
 pub async fn arrived(
     txn: &Transaction,
     tenant: &Tenant,
@@ -54,7 +54,7 @@ pub async fn arrived(
     Ok(())
 }
 
-/// Items of types that were neither marked by themselves nor below the mark of their type, which is named with it, are read now, up to `upto`.
+/// Counts a user's unmarked items of these types as read, from each type's read mark up to `upto`.
 pub async fn read(
     txn: &Transaction,
     user: UserId,
@@ -71,15 +71,15 @@ pub async fn read(
     Ok(())
 }
 
-/// Who reads, and when.
+/// The user who reads, and when.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reader {
-    /// 0: nobody whom webhooks are told of.
+    /// 0 if webhooks need no reader.
     pub user: UserId,
     pub at: Millis,
 }
 
-/// A single item was read (1) or marked unread (-1).
+/// A single item that was read (1) or marked unread (-1).
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub seq: Seq,
@@ -87,8 +87,8 @@ pub struct Reading {
     pub reader: Reader,
 }
 
-/// Users stop listening to channels: audiences that are not counted yet are counted with them all the same. Call it before they stop, in
-/// the transaction that does.
+/// Keeps users who stop listening to channels in audiences that are not counted yet. Call it before they stop, in the
+/// same transaction.
 pub async fn departing(txn: &Transaction, tenant: &Tenant, users: &[UserId], channels: &[ChannelId]) -> Result<()> {
     for channels in channels.chunks(LIST) {
         statement::departed(txn, tenant, users, Some(channels)).run(txn).await?;
@@ -96,14 +96,14 @@ pub async fn departing(txn: &Transaction, tenant: &Tenant, users: &[UserId], cha
     Ok(())
 }
 
-/// The same for a user who is erased. Announcements to everyone addressed the user from `since` in the log on.
+/// The same for a user to be erased, who received announcements to everyone after `since` in the log.
 pub async fn leaving(txn: &Transaction, tenant: &Tenant, user: UserId, since: i64) -> Result<()> {
     statement::departed(txn, tenant, &[user], None).run(txn).await?;
     statement::departed_from_everyone(txn, tenant, user, since).run(txn).await?;
     Ok(())
 }
 
-/// Leaves a tally for each.
+/// Inserts a tally for each reading.
 pub async fn marked(txn: &Transaction, tenant: &Tenant, readings: impl Iterator<Item = Reading>) -> Result<()> {
     use tally::Column::{Delivered, HappenedAt, ReaderId, Seq, TenantId, WasRead};
     let columns = [TenantId, Seq, Delivered, WasRead, ReaderId, HappenedAt];
@@ -114,16 +114,16 @@ pub async fn marked(txn: &Transaction, tenant: &Tenant, readings: impl Iterator<
     Ok(())
 }
 
-/// The number that belongs to a notification by its seq, and 0 where none does. The last one is repeated, so that a statement's
-/// text depends on how many there are only by powers of two.
+/// An SQL CASE from a notification's seq to its number, and otherwise 0. Repeats the last entry up to a power of two,
+/// so that there are few different statements.
 fn by_seq(numbers: &[(Seq, i64)]) -> Expr {
-    // No seq is 0.
+    // No notification has seq 0.
     let last = numbers.last().copied().unwrap_or_default();
     let places = 0..numbers.len().next_power_of_two();
     let mut case = CaseStatement::new();
     for (seq, number) in places.map(|place| numbers.get(place).copied().unwrap_or(last)) {
         case = case.case(notification::Column::Seq.eq(seq), number);
     }
-    // Not bound: MySQL takes the type of the others from it.
+    // Not bound: MySQL derives the type of the whole expression from it.
     case.finally(Expr::Constant(0_i64.into())).into()
 }

@@ -1,4 +1,4 @@
-//! Spans become tallies, item by item.
+//! Turns spans into tallies, item by item.
 
 use entity::ids::{Seq, UserId};
 use entity::prelude::*;
@@ -9,10 +9,10 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// The most spans of one statement.
+/// The most spans per statement.
 const SPANS: usize = 64;
 
-/// Counts the spans of users item by item, where they have any.
+/// Counts the spans of users item by item, and deletes them.
 pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
     let spans = spans(txn, users).rows::<Span>(txn).await?;
     if spans.is_empty() {
@@ -23,7 +23,7 @@ pub async fn settle(txn: &Transaction, users: &[UserId]) -> Result<()> {
     Ok(())
 }
 
-/// Counts the items up to a place of somebody who is no user any more, before these are deleted; the spans stay for the others.
+/// Counts an erased user's items up to `upto`, before these are deleted. The spans stay for the remaining items.
 pub async fn settle_up_to(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
     let mut spans = TallySpan::of_user(user).filter(Column::AfterSeq.lt(upto)).all(txn).await?;
     for span in &mut spans {
@@ -36,7 +36,7 @@ async fn add_all(txn: &Transaction, spans: Vec<Span>) -> Result<()> {
     let (read, arrived): (Vec<Span>, Vec<Span>) = spans.into_iter().partition(|span| span.part.is_read);
     for mut spans in [arrived.as_slice(), read.as_slice()] {
         while !spans.is_empty() {
-            // As many as a power of two, so that there are few different statements.
+            // A power of two, so that there are few different statements.
             let (some, rest) = spans.split_at(1 << spans.len().min(SPANS).ilog2());
             settled(txn, some).run(txn).await?;
             spans = rest;

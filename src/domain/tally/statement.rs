@@ -1,4 +1,4 @@
-//! Statements over tallies that are written by hand.
+//! Raw SQL for counters.
 
 use entity::delivery::Event;
 use entity::ids::{ChannelId, Seq, TenantId, UserId};
@@ -12,7 +12,7 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 
-/// A tally for each entry of a part of the log, of how many of the users it arrived at who stand before it.
+/// Inserts a tally for each log entry: the number of users who received it and have their cursor before it.
 pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read) SELECT u.tenant_id, i.seq, count(*), 0 ");
@@ -26,20 +26,20 @@ pub fn arrived(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], (af
     sql
 }
 
-/// Adds an INSERT of a tally for each item of a table `m` of them, which its user has read (1) or marked unread (-1).
+/// Adds an INSERT of a tally for each item of a table `m` that its user read (`by` is 1) or marked unread (-1).
 pub fn push_marked(sql: &mut Sql, tenant: &Tenant, by: i64, now: Millis) {
     sql.push("INSERT INTO tally (tenant_id, seq, delivered, was_read, reader_id, happened_at) SELECT ").bind(tenant.id);
     sql.push(", m.seq, 0, ").bind(by).push(", m.user_id, ").bind(now).push(" FROM m");
 }
 
-/// Adds an INSERT of a span for each row of a table `r` of types of which something is fresh, from the mark of each up to a place.
+/// Adds an INSERT of a span for each type in a table `r` that has fresh items, from its read mark up to `upto`.
 pub fn push_read(sql: &mut Sql, user: UserId, upto: Seq, now: Millis) {
     sql.push("INSERT INTO tally_span (user_id, is_read, type_id, after_seq, upto_seq, created_at) SELECT ").bind(user);
     sql.push(", TRUE, r.type_id, r.mark, ").bind(upto).push(", ").bind(now);
     sql.push(" FROM r WHERE r.fresh > 0 ON CONFLICT DO NOTHING");
 }
 
-/// A span for each of the users who stand before a place, up to that: probes of the key of `users`.
+/// Inserts a span from the cursor up to `upto` for each user with a cursor before `upto`: probes of the key of `users`.
 pub fn arrived_up_to(db: &impl ConnectionTrait, users: &[UserId], upto: Seq, now: Millis) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("INSERT INTO tally_span (user_id, is_read, type_id, after_seq, upto_seq, created_at) ");
@@ -53,14 +53,14 @@ pub fn arrived_up_to(db: &impl ConnectionTrait, users: &[UserId], upto: Seq, now
 #[derive(FromQueryResult)]
 pub struct Span {
     pub tenant_id: TenantId,
-    /// 1 where it was read, and webhooks are told of that.
+    /// 1 if it was read and webhooks need the readers.
     pub is_told: i32,
     #[sea_orm(nested)]
     pub part: tally_span::Model,
 }
 
-/// The spans of users: ranges of `tally_span`'s key, a probe of that of `users` for each, and of those that were read a range of
-/// `lane_tenant`.
+/// The spans of users: ranges of `tally_span`'s key, a probe of `users` for each, and a range of `lane_tenant` for
+/// those that were read.
 pub fn spans(db: &impl ConnectionTrait, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT s.user_id, s.is_read, s.type_id, s.after_seq, s.upto_seq, s.created_at, u.tenant_id, ");
@@ -71,8 +71,8 @@ pub fn spans(db: &impl ConnectionTrait, users: &[UserId]) -> Sql {
     sql
 }
 
-/// Tallies of the items of spans of one kind, of what webhooks are told by each reader. Each is a branch, a range of `inbox_item`'s key or of `inbox_item_state`:
-/// joined with the table of spans, the planners would take all that a user has.
+/// Inserts tallies of the items of spans of one kind, by reader if webhooks need that. Each span is a branch: a range
+/// of `inbox_item`'s key or of `inbox_item_state`. With a join to a table of spans, planners would read whole inboxes.
 pub fn settled(db: &impl ConnectionTrait, spans: &[Span]) -> Sql {
     let is_read = spans.iter().any(|span| span.part.is_read);
     let mut sql = Sql::new(db);
@@ -103,22 +103,22 @@ fn push_items(sql: &mut Sql, Span { tenant_id, is_told, part }: &Span) {
     }
 }
 
-/// Adds a condition: what was addressed to a user by name, without a publication, was counted when it was sent.
+/// Adds a condition that leaves out items without a publication. They were sent to a named user, and were counted then.
 fn push_published(sql: &mut Sql, tenant: impl Fn(&mut Sql)) {
     sql.push(" AND (SELECT p.seq FROM publication p WHERE p.tenant_id = ");
     tenant(sql);
     sql.push(" AND p.seq = i.seq LIMIT 1) IS NOT NULL");
 }
 
-/// How many users an entry of the log addressed.
+/// The audience of a log entry.
 #[derive(FromQueryResult)]
 pub struct Audience {
     pub seq: Seq,
     pub size: i64,
 }
 
-/// Audience sizes by channel. Preferences do not count, and users who have stopped listening since do: a range of the log, and for each
-/// channel its listeners and departures.
+/// Audience sizes by channel, regardless of preferences, including users who have unsubscribed since. A range of the
+/// log, and for each channel its subscriptions and departures.
 pub fn by_channel(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT x.seq, count(DISTINCT x.user_id) AS size FROM (");
@@ -133,8 +133,8 @@ pub fn by_channel(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Se
     sql
 }
 
-/// Writes down who stops listening to channels to which something was published that is not counted yet: a probe of `subscription`'s key for
-/// each, and one of `publication`'s.
+/// Inserts departures for users of channels with publications that are not counted yet: a probe of `subscription`'s key
+/// and one of `publication`'s for each.
 pub fn departed(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], channels: Option<&[ChannelId]>) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("INSERT INTO departure (channel_id, user_id, since_seq, upto_seq, tenant_id) ");
@@ -151,7 +151,7 @@ pub fn departed(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], ch
     sql
 }
 
-/// The same for a user who was one of everyone from a place in the log on.
+/// The same for the channel of everyone. The user belonged to it after `since` in the log.
 pub fn departed_from_everyone(db: &impl ConnectionTrait, tenant: &Tenant, user: UserId, since: i64) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("INSERT INTO departure (channel_id, user_id, since_seq, upto_seq, tenant_id) SELECT ")
@@ -167,7 +167,7 @@ pub fn departed_from_everyone(db: &impl ConnectionTrait, tenant: &Tenant, user: 
     sql
 }
 
-/// Deletes departures that are counted in full. The table holds those of about a minute.
+/// Deletes departures that are fully counted. The table holds about a minute's worth.
 pub fn counted_departures(db: &impl ConnectionTrait) -> Sql {
     let mut sql = Sql::new(db);
     sql.push(
@@ -183,8 +183,8 @@ pub struct Announced {
     pub published_at: Millis,
 }
 
-/// Those of a part of the log, in the order in which they were published: a range of the key of `publication`, and for each a probe of
-/// `notification_seq`.
+/// The announcements to everyone in a part of the log, in order of publication: a range of `publication`'s key, and a
+/// probe of `notification_seq` for each.
 pub fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (Seq, Seq)) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT n.seq, n.published_at FROM publication p JOIN notification n ON n.tenant_id = ");
@@ -193,15 +193,15 @@ pub fn to_everyone(db: &impl ConnectionTrait, tenant: &Tenant, (after, upto): (S
     sql
 }
 
-/// How many users the tenant came to know between one announcement and the next.
+/// How many users the tenant gained between one announcement and the next.
 #[derive(FromQueryResult)]
 pub struct Newcomers {
-    /// The place of that one among them.
+    /// The index of the next announcement.
     pub nth: i32,
     pub many: i64,
 }
 
-/// Those who were heard of by the last of these instants, which rise: all users of the tenant, once, however many announcements there are.
+/// Counts the users created between each of these ascending times and the one before, in one pass over all users.
 pub fn newcomers(db: &impl ConnectionTrait, tenant: &Tenant, instants: &[Millis]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT x.nth, count(*) AS many FROM (SELECT CASE");

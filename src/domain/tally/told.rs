@@ -1,4 +1,4 @@
-//! Webhooks are told who has read what, in batches, where it is counted: so each reading is told once, and none is lost.
+//! Writes the `item.read` webhooks, in batches, when readings are counted, so that each is sent once and none is lost.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
 
-/// Items of one batch.
+/// Items per batch.
 const ITEMS: usize = 1000;
 
-/// Writes batches of what tallies say was read, with a delivery for each endpoint that wants to hear of it.
+/// Writes batches of the readings in tallies, and a delivery for each endpoint that subscribes to `item.read`.
 ///
-/// Before anything of notifications is locked, as whoever amends one does.
+/// Call it before locking notifications: amendments lock endpoints first, too.
 pub(super) async fn tell(txn: &Transaction, tallies: &[tally::Model], now: Millis) -> Result<()> {
     let mut read: BTreeMap<TenantId, Vec<(UserId, Seq, Millis)>> = BTreeMap::new();
     for of in tallies.iter().filter(|of| of.was_read > 0 && of.reader_id > UserId(0)) {
@@ -43,7 +43,7 @@ pub(super) async fn tell(txn: &Transaction, tallies: &[tally::Model], now: Milli
     Ok(())
 }
 
-/// The endpoints of a tenant that want to hear of it, which have something to do from here on.
+/// The tenant's endpoints that subscribe to `item.read`. They are due from now on.
 async fn woken(txn: &Transaction, tenant: TenantId, now: Millis) -> Result<Vec<i64>> {
     let all = Lanes::of_tenant(tenant).filter(Column::Kind.eq(Kind::Webhook)).order_by_asc(Column::Id).select_only();
     let all = all.columns([Column::Id, Column::Events]).into_tuple::<(i64, i64)>().all(txn).await?;

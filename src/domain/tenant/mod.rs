@@ -1,4 +1,4 @@
-//! Tenants: the unit of isolation. A tenant is made when a token first names it.
+//! Tenants: the unit of isolation. A tenant is created when a token first names it.
 
 mod statement;
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::model::seal::Seal;
 pub use crate::model::tenant::Tenant;
 
-/// What is needed to do something for a tenant.
+/// The context of work for a tenant.
 pub type Needs = (Arc<App>, Arc<Tenant>);
 
 async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
@@ -27,12 +27,12 @@ async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
         return Ok(tenant);
     }
     make(app, code).await?;
-    find(app, code).await?.ok_or_else(|| Error::internal("a tenant vanished while being made"))
+    find(app, code).await?.ok_or_else(|| Error::internal("a tenant is missing after it was created"))
 }
 
-/// The tenant called `code`, made now if this is the first mention. Whoever asks at the same time gets the same one.
+/// The tenant called `code`, created at the first mention. Concurrent callers get the same one.
 ///
-/// Once a minute it is looked up again: where the database is another one by then, the code may name another tenant.
+/// It is looked up again once a minute: if the database has been replaced, the code may name another tenant.
 pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     let mut before = None;
     if let Some((looked_up_at, tenant)) = app.caches.tenants.get(code) {
@@ -48,9 +48,9 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
         Ok((_, tenant)) => Ok(tenant),
         Err(place) => {
             let looked_up_at = Instant::now();
-            // Boxed, since this is in every request, and rare.
+            // Boxed, because every request's future contains this rare path.
             let found = found_or_made(app, code).boxed().await?;
-            // What waits for the same tenant goes on waiting together.
+            // Keeps the old value for the same tenant, so that its batches stay together.
             let tenant = before.filter(|before| before.is(&found)).unwrap_or_else(|| Arc::new(found));
             drop(place.insert((looked_up_at, tenant.clone())));
             Ok(tenant)
@@ -58,13 +58,13 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
     }
 }
 
-/// The tenant called `code`, which must be there.
+/// The tenant called `code`. `NOT_FOUND` if it does not exist.
 pub async fn existing(app: &App, code: &str) -> Result<Arc<Tenant>> {
     find(app, code).await?.ok_or_else(|| Error::not_found("tenant", code))?;
     named(app, code).await
 }
 
-/// The tenant with this row, which must be there.
+/// The tenant with this row id. `NOT_FOUND` if it does not exist.
 pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
     let code = tenant::Entity::of_tenant(id).select_only().column(Column::Code).into_tuple::<String>();
     let code = code.one(&app.db.read).await?.ok_or_else(|| Error::not_found("tenant", id.to_string()))?;
@@ -82,7 +82,7 @@ async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
     Ok(Some(Tenant::new(id, code.to_owned(), (seal, everyone), erased_count, era)))
 }
 
-/// Both rows in one transaction, and neither twice, however many requests name the tenant at once.
+/// Creates both rows in one transaction, and neither twice, however many requests name the tenant at once.
 async fn make(app: &App, code: &str) -> Result<()> {
     let mut key = vec![0_u8; 16];
     getrandom::fill(&mut key).map_err(Error::internal)?;
@@ -94,7 +94,7 @@ async fn make(app: &App, code: &str) -> Result<()> {
     })
 }
 
-/// The newest entry of the log and the version of the catalogue, as they are now. Notes how many users were erased.
+/// The current end of the log and version of the catalogue. Also records the number of erased users.
 pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i64)> {
     let head = tenant::Entity::of_tenant(tenant.id).select_only();
     let head = head.columns([Column::ErasedCount, Column::LastSeq, Column::CatalogueVersion]);
@@ -104,14 +104,14 @@ pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i6
     Ok((last_seq, version))
 }
 
-/// What of the catalogue stands in the tenant's row.
+/// The part of the catalogue that is in the tenant's row.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogueHead {
     pub version: i64,
     pub follow_policy: SubscriptionPolicy,
 }
 
-/// What of the catalogue stands in the tenant's row, as it is now.
+/// Reads the part of the catalogue that is in the tenant's row.
 pub async fn catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<CatalogueHead> {
     let head = tenant::Entity::of_tenant(tenant.id).select_only();
     let head = head.columns([Column::CatalogueVersion, Column::FollowPolicy]).into_tuple().one(db).await?;
@@ -119,22 +119,22 @@ pub async fn catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Resul
     Ok(CatalogueHead { version, follow_policy })
 }
 
-/// What goes wrong for tenants where something is done for one after the other: the others' turn comes all the same.
+/// Collects the failures of a loop over tenants. A failure does not stop the loop.
 #[derive(Debug, Default)]
 pub struct Failures(Option<Error>);
 
 impl Failures {
-    /// Notes and tells what came of a tenant's turn.
+    /// Logs a tenant's failure, and returns its result if there is one.
     pub fn note<T>(&mut self, app: &App, tenant: TenantId, done: Result<T>) -> Option<T> {
         done.map_err(|error| {
-            tracing::warn!(tenant = tenant.0, cause = error.told(), "a tenant is passed over");
+            tracing::warn!(tenant = tenant.0, cause = error.told(), "skipped a tenant after an error");
             app.metrics.tenants_passed_over.inc();
             self.0.get_or_insert(error);
         })
         .ok()
     }
 
-    /// The first thing that went wrong, once all had their turn.
+    /// The first failure, once all tenants had their turn.
     pub fn end(self) -> Result<()> {
         self.0.map_or(Ok(()), Err)
     }

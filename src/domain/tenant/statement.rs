@@ -7,7 +7,7 @@ use crate::database::Sql;
 use crate::database::Transaction;
 use crate::error::Result;
 
-/// Makes the channel of everyone of the tenant with a code, unless there is one: a probe of `tenant_code`.
+/// Creates the channel of all users of the tenant with a code, unless it exists: a probe of `tenant_code`.
 pub async fn make_everyone(txn: &Transaction, code: &str, now: Millis) -> Result<()> {
     let mut sql = Sql::new(txn);
     sql.push("INSERT INTO channel (tenant_id, kind, code, created_at) SELECT id, ")

@@ -1,4 +1,4 @@
-//! Where users are reached outside.
+//! Addresses of users outside the server.
 
 use std::collections::BTreeMap;
 
@@ -24,19 +24,19 @@ pub struct Contact {
     pub address: String,
 }
 
-/// The addresses of a user that the partner has named, oldest first: not their browsers.
+/// The addresses that the backend has given for a user, oldest first. Browsers are not among them.
 pub async fn contacts(app: &App, user: UserId) -> Result<Vec<Model>> {
     let of = Contacts::of_user(user).filter(Column::Kind.ne(Kind::WebPush));
     Ok(of.order_by_asc(Column::Id).all(&app.db.read).await?)
 }
 
-/// Whose an address is; nothing where it is nobody's any more.
+/// The owner of an address. `None` if the address no longer exists.
 pub async fn of_contact(app: &App, tenant: &Tenant, id: i64) -> Result<Option<UserId>> {
     let of = Contacts::of_tenant(tenant.id).filter(Column::Id.eq(id)).select_only().column(Column::UserId);
     Ok(of.into_tuple().one(&app.db.read).await?)
 }
 
-/// The rows of the addresses of a user, by the partner's id.
+/// The row ids of a user's addresses, by the backend's id of the user.
 pub async fn contacts_of(app: &App, tenant: &Tenant, external_id: &str) -> Result<Vec<i64>> {
     let found = find(app, tenant, &[external_id.to_owned()]).await?.into_values().next();
     let Some(user) = found else { return Ok(Vec::new()) };
@@ -44,8 +44,8 @@ pub async fn contacts_of(app: &App, tenant: &Tenant, external_id: &str) -> Resul
     Ok(of.into_tuple().all(&app.db.read).await?)
 }
 
-/// Gives users whose rows are locked these addresses and no others but their browsers; what is said last of a user counts. One that is there
-/// already stays as it is, but for what was wrong with it: whoever names it again has it tried again.
+/// Replaces the addresses of users, except their browsers. The users' rows are locked. The last entry of a user counts.
+/// An address that stays keeps its row, but its failures are cleared, so that deliveries use it again.
 pub(super) async fn save(txn: &Transaction, tenant: &Tenant, all: &[(UserId, &[Contact])], now: Millis) -> Result<()> {
     let users: Vec<UserId> = all.iter().map(|(user, _)| *user).collect();
     let before = Contacts::of_tenant(tenant.id).filter(Column::UserId.among(txn, &users));
@@ -69,7 +69,7 @@ pub(super) async fn save(txn: &Transaction, tenant: &Tenant, all: &[(UserId, &[C
     Ok(())
 }
 
-/// Notes that nothing is wrong with addresses.
+/// Clears the failures of addresses.
 pub async fn works_again(txn: &Transaction, ids: &[i64]) -> Result<()> {
     for ids in ids.chunks(LIST) {
         let well = Contacts::update_many().col_expr(Column::Failures, Expr::val(0_i64));

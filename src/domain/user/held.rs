@@ -1,4 +1,4 @@
-//! Whether those who were looked up are still users, for whoever is about to write something about them.
+//! Checks, before a write about users, that they still exist.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,10 @@ use crate::database::Transaction;
 use crate::domain::tenant::{Tenant, head};
 use crate::error::{Error, Result};
 
-/// How often something begins anew because somebody whom it names was erased under it: more than enough, unless somebody
-/// erases the same id all the time.
+/// How often work is retried because a user was erased meanwhile: enough unless one id is erased all the time.
 const TRIES: usize = 30;
 
-/// Does work that looks users up, and again where it fails with [`Error::Erased`].
+/// Runs work that looks users up, and retries it if it fails with [`Error::Erased`].
 pub async fn again<T, F: Future<Output = Result<T>>>(work: impl Fn() -> F) -> Result<T> {
     for _ in 0..TRIES {
         match work().await {
@@ -26,8 +25,8 @@ pub async fn again<T, F: Future<Output = Result<T>>>(work: impl Fn() -> F) -> Re
     Err(Error::Erased)
 }
 
-/// Makes sure that the users stay users until the transaction ends, without keeping anybody from their inboxes on
-/// PostgreSQL. [`Error::Erased`] where one of them is none any more.
+/// Keeps the users from being erased until the transaction ends. On PostgreSQL this blocks no change of their inboxes.
+/// [`Error::Erased`] if one of them no longer exists.
 pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
     let users: Vec<UserId> = users.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     for users in users.chunks(LIST) {
@@ -39,7 +38,7 @@ pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Resul
     Ok(())
 }
 
-/// Those who are no users any more.
+/// Those of the users that no longer exist.
 pub async fn gone(db: &impl ConnectionTrait, tenant: &Tenant, users: &BTreeSet<UserId>) -> Result<BTreeSet<UserId>> {
     let mut gone = users.clone();
     for users in users.iter().copied().collect::<Vec<_>>().chunks(LIST) {
@@ -50,7 +49,7 @@ pub async fn gone(db: &impl ConnectionTrait, tenant: &Tenant, users: &BTreeSet<U
     Ok(gone)
 }
 
-/// Fails because of somebody who was erased, having noted how many were, so that they are looked up anew.
+/// Fails because a user was erased. Records the number of erased users first, so that the next lookup is fresh.
 pub async fn lost<T>(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<T> {
     head(db, tenant).await?;
     Err(Error::Erased)

@@ -1,4 +1,4 @@
-//! Who a tenant's users are: found by the partner's own ids, and made when these are first mentioned.
+//! Looks users up by the backend's ids, and creates them when they are first mentioned.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::domain::tenant::{Needs, Tenant};
 use crate::error::{Error, Result};
 use crate::model::check;
 
-/// Users who are looked up in one statement.
+/// The most lookups of one batch.
 const MENTIONS: usize = 256;
 
-/// The rows of users, in the order asked for, making those who were never mentioned. `field` is blamed for bad ids.
+/// The rows of users, in the order asked for. Creates missing users. Errors about bad ids name `field`.
 pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[String]) -> Result<Vec<UserId>> {
     for id in external_ids {
         check::code(field, id)?;
@@ -38,12 +38,12 @@ pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[St
     .await
 }
 
-/// The row of one user, made now if this is the first mention. Those who are looked up at the same time are looked up together.
+/// The row of one user, created at the first mention. Concurrent lookups share a batch.
 pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, external_id: &str) -> Result<UserId> {
     if let Some(id) = app.caches.users.get(&(tenant.id, tenant.erased_count(), external_id.to_owned())) {
         return Ok(id);
     }
-    // Boxed, since this is in every request, and rare.
+    // Boxed, because every request's future contains this rare path.
     async {
         check::code(field, external_id)?;
         match mentions(app, tenant).ask(|| (app.clone(), tenant.clone()), vec![external_id.to_owned()]).await? {
@@ -55,7 +55,7 @@ pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, exte
     .await
 }
 
-/// Users of a tenant who wait to be looked up.
+/// The batcher of a tenant's user lookups.
 type Mentions = Together<Needs, String, Option<UserId>>;
 
 fn mentions(app: &App, tenant: &Tenant) -> Arc<Mentions> {
@@ -65,16 +65,16 @@ fn mentions(app: &App, tenant: &Tenant) -> Arc<Mentions> {
     })
 }
 
-/// The first of each job, if the tenant has heard of them.
+/// The first user of each job, if it exists.
 async fn look_up(app: &App, tenant: &Tenant, jobs: &mut [Vec<String>]) -> Result<Vec<Result<Option<UserId>>>> {
     let ids: Vec<String> = jobs.iter().flatten().cloned().collect();
     let known = find(app, tenant, &ids).await?;
     Ok(jobs.iter().map(|job| Ok(job.iter().find_map(|id| known.get(id).copied()))).collect())
 }
 
-/// The rows of those users whom the tenant has heard of.
+/// The rows of those users that exist.
 pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<HashMap<String, UserId>> {
-    // From before they are read: whoever is erased meanwhile is not remembered beyond that.
+    // Read before the query, so that a user erased meanwhile is not cached beyond the erasure.
     let erased_count = tenant.erased_count();
     let mut known = HashMap::with_capacity(external_ids.len());
     let mut unknown = Vec::new();
@@ -91,7 +91,7 @@ pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result
     Ok(known)
 }
 
-/// A user whom the tenant has heard of.
+/// An existing user.
 #[derive(FromQueryResult)]
 struct Known {
     external_id: String,
@@ -109,12 +109,12 @@ async fn read(db: &impl ConnectionTrait, tenant: &Tenant, ids: &[String]) -> Res
     Ok(known)
 }
 
-/// How far an inbox reaches back that is made now.
+/// How far back the inbox of a new user reaches.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// To what was published at this instant.
+    /// To publications at this time.
     pub from: Millis,
-    /// In any case to this place in the log.
+    /// In any case to this seq.
     pub before: Seq,
 }
 
@@ -125,7 +125,7 @@ async fn make(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<()>
     Act::aside(making).await
 }
 
-/// The inbox of a new user reaches back as far as the retention window: their cursor stands before its first entry.
+/// The inbox of a new user reaches back over the retention window: the cursor is before the window's first entry.
 async fn make_within(txn: &Transaction, tenant: &Tenant, ids: &[String], window: Window, now: Millis) -> Result<()> {
     let cursor = before(txn, tenant, window.from).await?.min(window.before.0 - 1);
     let columns = [Column::TenantId, Column::ExternalId, Column::CursorSeq, Column::CreatedAt];
@@ -134,8 +134,8 @@ async fn make_within(txn: &Transaction, tenant: &Tenant, ids: &[String], window:
     Ok(())
 }
 
-/// The rows of users in a transaction that keeps them from being erased, for it has written to the tenant's row; those who
-/// are missing are made. In the order asked for.
+/// The rows of users, in the order asked for. Creates missing users. The transaction has written to the tenant's row,
+/// so no user can be erased before it ends.
 pub async fn mention_within(
     txn: &Transaction,
     tenant: &Tenant,

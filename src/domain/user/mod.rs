@@ -1,4 +1,4 @@
-//! Users: recipients, known by the partner's own id and made when it is first mentioned.
+//! Users: recipients, identified by the backend's own id and created when it is first mentioned.
 
 mod contact;
 mod held;
@@ -31,10 +31,10 @@ pub use mention::{Window, find, mention, mention_one, mention_within};
 pub use search::search;
 pub use statement::{Beginning, before, beginning, count};
 
-/// A change of a profile: what is left out stays, `Some(None)` clears.
+/// A change of a profile: `None` keeps a field, `Some(None)` clears it.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileChange {
-    /// The partner's id of the user.
+    /// The backend's id of the user.
     pub external_id: String,
     pub name: Option<Option<String>>,
     pub avatar_url: Option<Option<String>>,
@@ -42,11 +42,11 @@ pub struct ProfileChange {
     pub time_zone: Option<Option<Zone>>,
     pub quiet: Option<Option<Quiet>>,
     pub digest: Option<Option<DigestTime>>,
-    /// All of them; where it is left out they stay.
+    /// All contacts. `None` keeps the present ones.
     pub contacts: Option<Vec<Contact>>,
 }
 
-/// The profiles of users by their rows: a statement for every thousand of them.
+/// The profiles of users by their rows: one statement per thousand.
 pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, Profile>> {
     let mut profiles = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(LIST) {
@@ -55,7 +55,7 @@ pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<Hash
         profiles.extend(known.into_iter().map(|profile| (profile.id, profile)));
     }
     if profiles.len() < ids.len() {
-        // One of them was erased: whoever asks again finds who has the id now.
+        // One of them was erased. This records it, so that the next lookup finds the user who has the id now.
         head(&app.db.read, tenant).await?;
     }
     Ok(profiles)
@@ -68,8 +68,8 @@ pub async fn hours(app: &App, user: UserId) -> Result<Hours> {
     Ok(of.one(&app.db.read).await?.unwrap_or_default().read())
 }
 
-/// Notes that what the users' inboxes show has changed, in the transaction that changes it, so that no overview of before is
-/// shown again, and open sessions are told when it is committed. What arrives needs no note.
+/// Records that the contents of users' inboxes have changed, in the transaction of the change. Cached overviews become
+/// invalid, and the commit notifies open sessions. New items need no call.
 pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
     let change = User::update_many().col_expr(Column::Version, Expr::col(Column::Version).add(1));
     change.filter(Column::Id.among(txn, users)).exec(txn).await?;
@@ -77,7 +77,7 @@ pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Re
     Ok(())
 }
 
-/// The same, where they have looked at the whole inbox up to a place in the log.
+/// Like [`changed`], when a user has looked at the whole inbox up to a seq.
 pub async fn seen(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
     let newer = Expr::case(Column::SeenSeq.lt(upto), upto).finally(Expr::col(Column::SeenSeq));
     let change = User::update_of_user(user).col_expr(Column::Version, Expr::col(Column::Version).add(1));
@@ -99,7 +99,7 @@ async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Resu
     let ids: Vec<String> = changes.iter().map(|change| change.external_id.clone()).collect();
     let users = mention(app, tenant, "inputs", &ids).await?;
     Act::concerns(&users);
-    // The rows are locked in the order of their ids, or two calls over the same users could wait for each other.
+    // Locks the rows in the order of their ids, so that two calls for the same users cannot deadlock.
     let mut ordered: Vec<(UserId, &ProfileChange)> = users.iter().copied().zip(changes).collect();
     ordered.sort_by_key(|(user, _)| *user);
     let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
@@ -112,7 +112,7 @@ async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Resu
         if !reached.is_empty() {
             contact::save(txn, tenant, &reached, app.now()).await?;
         }
-        // Whoever sent something is shown with it.
+        // Notifications are shown with the profile of their sender.
         txn.tell(Notice { doubtful: changes.iter().any(tells), ..Notice::of(tenant.id) });
         Ok(())
     })?;
@@ -156,7 +156,7 @@ async fn save_one(
 }
 
 impl ProfileChange {
-    /// Refuses what no profile can have.
+    /// Refuses values that no profile can have.
     pub fn check(&self) -> Result<()> {
         check::code("id", &self.external_id)?;
         if let Some(Some(name)) = &self.name {
@@ -175,7 +175,7 @@ impl ProfileChange {
         Ok(())
     }
 
-    /// Whether a profile has it already, as far as one can say: of addresses and hours it says nothing.
+    /// Whether a profile has these values already. False if there are contacts or hours, which it does not contain.
     pub fn is_in(&self, profile: &Profile) -> bool {
         let fields =
             [(&self.name, &profile.name), (&self.avatar_url, &profile.avatar_url), (&self.locale, &profile.locale)];

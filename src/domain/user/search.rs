@@ -1,4 +1,4 @@
-//! Finding users by what is known of them.
+//! Searches users by id and name.
 
 use super::statement::{self, Beginning};
 use super::{Profile, Tenant};
@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::model::check;
 use crate::model::user::folded;
 
-/// So many users at the most: those whose id begins with a text, the one whose id it is first, and then those whose name does, without
-/// regard to case.
+/// Up to `many` users: first those with ids that begin with the text, an exact match before all, then those with such
+/// names. Case does not matter in names.
 pub async fn search(app: &App, tenant: &Tenant, text: &str, many: usize) -> Result<Vec<Profile>> {
     let text = text.trim();
     check::code("text", text)?;

@@ -1,4 +1,4 @@
-//! Statements over users that are written by hand.
+//! Hand-written statements about users.
 
 use entity::prelude::*;
 use sea_orm::DbBackend;
@@ -7,8 +7,8 @@ use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
-/// The newest seq published before `instant`. One statement, so that a send between two cannot be passed over: the first of
-/// a range of `notification_published_at`, and the tenant's row.
+/// The newest seq published before `instant`. One statement, so that no send between two can be missed: the first row
+/// of a range of `notification_published_at`, and the tenant's row.
 pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) -> Result<i64> {
     #[derive(FromQueryResult)]
     struct Row {
@@ -25,7 +25,7 @@ pub async fn before(db: &impl ConnectionTrait, tenant: &Tenant, instant: i64) ->
     Ok(row.cursor_seq)
 }
 
-/// How many users a tenant has heard of, and `most` where they are more: so much of a range of `users_external_id`.
+/// How many users a tenant has, at most `most`: that many rows of a range of `users_external_id`.
 pub async fn count(db: &impl ConnectionTrait, tenant: &Tenant, most: i64) -> Result<i64> {
     #[derive(FromQueryResult)]
     struct Row {
@@ -37,18 +37,18 @@ pub async fn count(db: &impl ConnectionTrait, tenant: &Tenant, most: i64) -> Res
     Ok(sql.row::<Row>(db).await?.map_or(0, |row| row.size))
 }
 
-/// What of users begins with a text.
+/// The field to search by its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// The partner's id.
+    /// The backend's id.
     Id,
-    /// The name, folded; as the text is.
+    /// The folded name. The text is folded, too.
     Name,
 }
 
-/// The profiles of users of whom something begins with a text, in its order, so many of them: a range of `users_external_id`
-/// (PostgreSQL: `users_id_prefix`) or `users_folded_name`. Not LIKE, which would have its own idea of case and wildcards on each
-/// database.
+/// Up to `many` profiles of users with a field that begins with a text, in the field's order: a range of
+/// `users_external_id` (PostgreSQL: `users_id_prefix`) or `users_folded_name`. Not LIKE, because case and wildcards
+/// differ between databases.
 pub fn beginning(db: &impl ConnectionTrait, tenant: &Tenant, (what, text): (Beginning, &str), many: u64) -> Sql {
     let mut sql = Sql::new(db);
     let (column, ties) = match what {
@@ -58,7 +58,7 @@ pub fn beginning(db: &impl ConnectionTrait, tenant: &Tenant, (what, text): (Begi
     let order = if sql.backend() == DbBackend::Postgres { " COLLATE \"C\"" } else { "" };
     sql.push("SELECT u.id, u.external_id, u.name, u.avatar_url, u.locale FROM users u WHERE u.tenant_id = ");
     sql.bind(tenant.id).push(&format!(" AND {column}{order} >= ")).bind(text);
-    // Whatever begins so is before the text with the last of all characters, which no text has.
+    // All texts with this beginning sort before it plus the last of all characters, which no text contains.
     sql.push(&format!(" AND {column}{order} < ")).bind(format!("{text}{}", char::MAX));
     sql.push(&format!(" ORDER BY {column}{order}{ties} LIMIT ")).bind(many);
     sql

@@ -1,4 +1,4 @@
-//! Activities: what happens in views.
+//! Activities: events in views.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,37 +25,37 @@ const ACTIVITIES: usize = 1000;
 /// The most bytes of a preview, written as JSON.
 const PREVIEW_BYTES: usize = 4096;
 
-/// Pairs of one look-up; see `statement::push_pairs`.
+/// Pairs per lookup; see `statement::push_pairs`.
 const PAIRS: usize = 128;
 
-/// Something that happened in a view.
+/// An event in a view.
 #[derive(Clone, Debug)]
 pub struct Activity {
     pub view: Key,
-    /// Whose doing it was: the partner's id of a user. It is their visit too.
+    /// The acting user, by the backend's id. For them it counts as a visit, too.
     pub actor: Option<String>,
-    /// What `latest` then shows; 4 KiB of JSON at most.
+    /// Becomes the view's `latest`; at most 4 KiB of JSON.
     pub preview: Option<serde_json::Value>,
-    /// Within its view.
+    /// Unique within its view.
     pub idempotency_key: Option<String>,
 }
 
-/// An activity that was checked.
+/// A validated activity.
 struct Draft {
     view: Key,
     actor: Option<UserId>,
     preview: Option<String>,
     key: Option<String>,
-    /// Of all that the caller said, but for view and key.
+    /// Of the whole input except view and key.
     fingerprint: i64,
 }
 
-/// Records up to 1,000 activities in one transaction, all or none, and returns the view of each as its actor then sees it.
+/// Records up to 1,000 activities in one transaction, all or none. Returns the view of each as its actor sees it then.
 ///
-/// Each takes the next position of its view; what has no view yet gets one. Its actor has seen everything up to it, and
-/// is in the view from then on. A key that was used in the view before changes nothing; with another actor or preview it
-/// is a `CONFLICT`. Costs about six statements whatever the number of activities, views and members (and one more for
-/// each further code of views and each 128 keys), and locks the rows of the views until it commits.
+/// Each activity takes the next position of its view. A missing view is created. The actor has seen everything up to
+/// the activity, and is a member from then on. A key that was used in the view before changes nothing; with another
+/// actor or preview it is a `CONFLICT`. Costs about six statements for any number of activities, views and members (and
+/// one more for each further view code and each 128 keys), and locks the rows of the views until it commits.
 pub async fn record(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<View>> {
     user::again(|| async {
         let drafts = prepare(app, tenant, activities).await?;
@@ -109,7 +109,7 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
     let mut changed: BTreeSet<&Key> = BTreeSet::new();
     let mut visits: BTreeMap<(UserId, ViewId), Visit> = BTreeMap::new();
     for draft in drafts {
-        let row = rows.get_mut(&draft.view).ok_or_else(|| Error::internal("a view vanished while being locked"))?;
+        let row = rows.get_mut(&draft.view).ok_or_else(|| Error::internal("a view is missing after it was locked"))?;
         if let Some(key) = &draft.key {
             match used.insert((row.id, key.clone()), draft.fingerprint) {
                 Some(fingerprint) if fingerprint == draft.fingerprint => continue,
@@ -146,7 +146,7 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
     see(txn, &rows, drafts, visits).await
 }
 
-/// Those of the drafts' idempotency keys that were used before, with the fingerprints of what they were used for.
+/// The drafts' idempotency keys that were used before, with the fingerprints of their activities.
 async fn used_keys(
     txn: &Transaction,
     rows: &HashMap<Key, Row>,
@@ -162,8 +162,8 @@ async fn used_keys(
     Ok(used)
 }
 
-/// Writes the new positions of views that are locked: one INSERT of rows that are all there, the one statement by which
-/// all three databases update many rows with a value each.
+/// Writes the new positions of locked views. All rows exist, so this INSERT only updates: it is the one statement that
+/// updates many rows with different values on all three databases.
 async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) -> Result<()> {
     let values = |row: &&Row| {
         let touched_at = if now - row.touched_at >= TOUCH { now } else { row.touched_at };
@@ -193,7 +193,7 @@ async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) ->
     Ok(())
 }
 
-/// The actors have seen what they did, and all before it.
+/// Records that the actors have seen their activities, and everything before.
 async fn come(txn: &Transaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now: Millis) -> Result<()> {
     let row = |(&(user, view), visit): (&(UserId, ViewId), &Visit)| {
         [user.into(), view.into(), visit.position.into(), visit.visited_at.into(), now.into()]
@@ -201,7 +201,7 @@ async fn come(txn: &Transaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now
     super::member::raise(txn, visits.iter().map(row).collect()).await
 }
 
-/// The view of each draft, as its actor sees it now. Only those who did nothing new have to be looked up.
+/// The view of each draft, as its actor sees it now. Only actors without a new activity are looked up.
 async fn see(
     txn: &Transaction,
     rows: &HashMap<Key, Row>,
@@ -217,7 +217,7 @@ async fn see(
         visits.extend(found.into_iter().map(|of| ((of.user_id, of.view_id), of.visit)));
     }
     let view = |draft: &Draft| {
-        let row = rows.get(&draft.view).ok_or_else(|| Error::internal("a view vanished while being written"))?;
+        let row = rows.get(&draft.view).ok_or_else(|| Error::internal("a view is missing after it was written"))?;
         row.seen(draft.actor, of(draft).and_then(|pair| visits.get(&pair)).copied())
     };
     drafts.iter().map(view).collect()

@@ -1,4 +1,4 @@
-//! Lists of views, and what is unread in them: one statement for any number of users.
+//! Lists of views and their unread counts: one statement for any number of users.
 
 use std::collections::HashMap;
 
@@ -19,20 +19,20 @@ pub const VIEWS: usize = 200;
 /// Which of a user's views to list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Listing {
-    /// So many, most recently active first.
+    /// This many, most recently active first.
     Newest(usize),
-    /// These, as far as they are in them, in this order; at most 200.
+    /// The views with these keys that the user is a member of, in this order; at most 200.
     These(Vec<Key>),
 }
 
-/// Refuses keys that no view can have, and more than 200.
+/// Refuses invalid keys, and more than 200.
 pub fn check_keys(keys: &[Key]) -> Result<()> {
     check::count("keys", keys.len(), VIEWS)?;
     let within = |(place, key): (usize, &Key)| key.check().map_err(|error| error.within(&format!("keys[{place}]")));
     keys.iter().enumerate().try_for_each(within)
 }
 
-/// Views of users.
+/// The lists of views of users.
 pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], listing: &Listing) -> Result<HashMap<UserId, Vec<View>>> {
     let listed: Vec<Listed> = match listing {
         Listing::Newest(first) => {
@@ -53,7 +53,7 @@ pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], listing: &Listing)
     Ok(lists)
 }
 
-/// At most `many` of a user's views after one, in the order of their rows: a range of `view_visit`'s key.
+/// At most `many` of a user's views after `view`, in the order of their rows: a range of `view_visit`'s key.
 pub async fn after(app: &App, user: UserId, view: ViewId, many: usize) -> Result<Vec<(ViewId, View)>> {
     let after = Visits::of_user(user).filter(Column::ViewId.gt(view)).order_by_asc(Column::ViewId);
     let after = after.join(JoinType::InnerJoin, Relation::View.def()).limit(many as u64);
@@ -61,9 +61,9 @@ pub async fn after(app: &App, user: UserId, view: ViewId, many: usize) -> Result
     found.into_iter().map(|Found { row, visit }| Ok((row.id, row.seen(Some(user), visit)?))).collect()
 }
 
-/// What users have not seen, with the first so many views of each. Who has seen everything is left out.
+/// The unread counts of users, each with the first unread views. Users without anything unread are left out.
 pub async fn unread_of(app: &App, users: &[UserId], first: usize) -> Result<HashMap<UserId, Unread>> {
-    // The sum comes with the views, so that one of them must come.
+    // The total is a column of the views' rows, so at least one row is read.
     let newest = statement::newest(app, users, first.max(1), Which::Unread).await?;
     let mut unread: HashMap<UserId, Unread> = HashMap::with_capacity(users.len());
     for of in newest {

@@ -1,4 +1,4 @@
-//! Who is in a view: joining, looking and leaving.
+//! Members of views: joining, visiting and leaving.
 
 use std::collections::BTreeSet;
 
@@ -21,22 +21,22 @@ use crate::model::check;
 /// The most users who join or leave in one call.
 const USERS: usize = 10_000;
 
-/// How often a visit or join begins anew because the view was swept, or its member taken out, under it.
+/// How often a visit or join is retried because the view was swept, or the member removed, meanwhile.
 const TRIES: usize = 5;
 
-/// Who lets users join and leave.
+/// The caller of a join or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The partner, whom nothing stops.
+    /// The backend, which has no restrictions.
     Partner,
-    /// The users themselves, where the code is open.
+    /// The users themselves, if the code is open.
     Themselves,
 }
 
-/// Puts users into a view, which is made if it is missing; whoever is in it stays as they are. They count from now on.
+/// Adds users to a view, which is created if missing. Members stay as they are. New members have nothing unread.
 ///
-/// At most 10,000 in one transaction. `FORBIDDEN` for users themselves where the code is not open. Returns the view as
-/// the one user sees it; as nobody sees it where there are several.
+/// At most 10,000 in one transaction. `FORBIDDEN` for users themselves if the code is not open. Returns the view as the
+/// user sees it, or without a user if there are several.
 pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
     may(app, tenant, by, key, users).await?;
     let (mut is_joined, mut rows) = (false, Vec::new());
@@ -74,7 +74,7 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
     row.seen(only, visit)
 }
 
-/// Takes users out of a view; who is not in it stays out. The same limits as [`join`]; `NOT_FOUND` where there is no view.
+/// Removes users from a view; non-members are ignored. Same limits as [`join`]; `NOT_FOUND` if there is no view.
 pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
     may(app, tenant, by, key, users).await?;
     let users: BTreeSet<UserId> = user::find(app, tenant, users).await?.into_values().collect();
@@ -105,11 +105,10 @@ async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) ->
     Ok(())
 }
 
-/// A user looked at a view: nothing in it is unread. A visit never moves back, whatever races with it.
+/// Records that a user has seen everything in a view. Concurrent visits never move the position back.
 ///
-/// Who is not in the view joins it where its code is open; elsewhere it is `NOT_FOUND`, as if it were not there.
-/// Two statements for a member, of which one writes their own row alone. Their sessions are told where there was anything
-/// to read.
+/// A non-member joins if the code is open; otherwise it is `NOT_FOUND`, as if the view did not exist. Two statements
+/// for a member, one of which writes only their own row. The user's sessions are notified if anything was unread.
 pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<View> {
     key.check().map_err(|error| error.within("key"))?;
     for _ in 0..TRIES {
@@ -126,7 +125,7 @@ pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Resul
     Err(busy())
 }
 
-/// The visit of a member who was there `before`; nothing where the member or the view is gone.
+/// The visit of a member, after the visit `before`. `None` if the member or the view no longer exists.
 async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit) -> Result<Option<(Row, Millis)>> {
     let now = app.now();
     let is_done = transaction!(app.db, |txn| {
@@ -147,7 +146,7 @@ async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit)
     Ok(is_done.then_some((row, now)))
 }
 
-/// The visit of somebody who joins by it; nothing where the view is swept meanwhile.
+/// The first visit of a user, who joins by it. `None` if the view is swept meanwhile.
 async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Option<(Row, Millis)>> {
     transaction!(app.db, |txn| {
         let now = app.now();
@@ -162,9 +161,9 @@ async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Op
     })
 }
 
-/// Writes visits (user, view, position, visited at, joined at), none of which moves back. Who is not in the view joins.
+/// Writes visits (user, view, position, visited at, joined at), and moves none back. Non-members join.
 ///
-/// They come in the order of users, or two transactions could wait for each other.
+/// The visits are in the order of users, so that two transactions cannot deadlock.
 pub(super) async fn raise(txn: &Transaction, visits: Vec<[Value; 5]>) -> Result<()> {
     let columns = [Column::UserId, Column::ViewId, Column::Position, Column::VisitedAt, Column::JoinedAt];
     let (key, raised) = (&[Column::UserId, Column::ViewId], &[Column::Position, Column::VisitedAt]);
@@ -172,18 +171,18 @@ pub(super) async fn raise(txn: &Transaction, visits: Vec<[Value; 5]>) -> Result<
     Ok(())
 }
 
-/// The row of a view, made now if there is none.
+/// The row of a view, created if it is missing.
 async fn opened(txn: &Transaction, tenant: &Tenant, key: &Key, now: Millis) -> Result<Row> {
     if let Some(Found { row, .. }) = find(txn, tenant, key, None).await? {
         return Ok(row);
     }
     let rows = super::lock(txn, tenant, std::slice::from_ref(key), now).await?;
-    rows.into_values().next().ok_or_else(|| Error::internal("a view vanished while being made"))
+    rows.into_values().next().ok_or_else(|| Error::internal("a view is missing after it was created"))
 }
 
-/// Keeps the sweep away from a view. False where it has been there already.
+/// Keeps the sweep from deleting a view. Returns false if the sweep already has.
 ///
-/// Writes once a day at the most; a view that was touched within the day is not swept for a year.
+/// Writes once a day at most. A view that was touched within the last day is not swept for a year.
 async fn touch(txn: &Transaction, row: &Row, now: Millis) -> Result<bool> {
     if now - row.touched_at < TOUCH {
         return Ok(true);

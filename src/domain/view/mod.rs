@@ -1,14 +1,15 @@
-//! Views that read themselves: chats, feeds and news pages, whose items are not marked one by one.
+//! Views: chats, feeds and news pages. Users do not mark their items one by one; a visit makes everything read.
 //!
-//! `view.position` counts what happened in a view, and each member's `view_visit.position` is that count when they last looked, joined
-//! or acted there. The unread count is the difference. An activity therefore writes one row of the view, one of its actor and one
-//! for its idempotency key, for any number of members. An overview reads all of a user's views in one statement, if `total` or
-//! `views` is asked for (`list`).
+//! `view.position` counts the activities in a view. Each member's `view_visit.position` is that count when they last
+//! looked, joined or acted there. The unread count is the difference. So an activity writes one row of the view, one of
+//! its actor and one for its idempotency key, for any number of members. An overview reads all of a user's views in one
+//! statement, if the request has `total` or `views` (`list`).
 //!
-//! Live (`domain::live`): the commit names the views that changed, and other nodes hear of a view at most ten times a second. A room reads
-//! a named view once for all its connected members, compares each member's state with what was last sent, and sends the differences. A
-//! session keeps only the newest state of each view. Views have no seq that would reveal a lost notice, so a node that misses
-//! notices reads the views of all its users again, and every user's views are read once in half a minute anyway.
+//! Live (`domain::live`): the commit names the views that changed. Other nodes learn of a view at most ten times a
+//! second. A room reads a named view once for all its connected members, compares each member's state with the last one
+//! sent, and sends the differences. A session keeps only the newest state of each view. Views have no seq that would
+//! reveal a lost notice. So a node that misses notices reads the views of all its users again, and each user's views
+//! are also read once in half a minute.
 
 mod activity;
 mod list;
@@ -38,7 +39,7 @@ pub use member::{By, join, leave, visit};
 pub use state::{PAIRS, ViewState, standings, states};
 pub use sweep::sweep;
 
-/// `view.touched_at` may lag by this much, in milliseconds: looking at a view writes to it once a day at the most.
+/// How far `view.touched_at` may lag, in milliseconds: visits write to a view once a day at most.
 const TOUCH: Millis = 24 * 60 * 60 * 1000;
 
 /// The row of a view.
@@ -62,7 +63,7 @@ struct Visit {
     visited_at: Option<Millis>,
 }
 
-/// Since when a user is in a view, how far it has come, and how far they have seen it.
+/// When a user joined a view, its position, and the position that they have seen it up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
 pub struct Standing {
     joined_at: Millis,
@@ -104,7 +105,7 @@ async fn find(db: &impl ConnectionTrait, tenant: &Tenant, key: &Key, user: Optio
     Ok(found.into_partial_model().one(db).await?)
 }
 
-/// A view by its row, as a user sees it who is in it, or as nobody; nothing where there is none, or the user is not in it.
+/// A view by its row, as a member sees it or without a user. `None` if it does not exist, or the user is not a member.
 pub async fn find_by_row(app: &App, tenant: &Tenant, view: ViewId, user: Option<UserId>) -> Result<Option<View>> {
     let Some(user) = user else {
         let row: Option<Row> =
@@ -115,7 +116,7 @@ pub async fn find_by_row(app: &App, tenant: &Tenant, view: ViewId, user: Option<
     Ok(next.into_iter().find(|(row, _)| *row == view).map(|(_, view)| view))
 }
 
-/// The rows of views, locked one after the other in the order of their codes and rows, making those that are missing.
+/// Locks the rows of views in the order of their codes and rows. Creates missing ones.
 async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> Result<HashMap<Key, Row>> {
     let mut by_code: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut keys: Vec<&Key> = keys.iter().collect();
@@ -139,13 +140,13 @@ async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> 
         let row = |id: &&str| [tenant.id.into(), code.into(), (*id).into(), now.into()];
         insert(txn, columns, missing.iter().map(row).collect(), Existing::Kept).await?;
         if lock_some(txn, tenant, code, &missing, &mut rows).await? < missing.len() {
-            return Err(Error::internal("a view vanished while being made"));
+            return Err(Error::internal("a view is missing after it was created"));
         }
     }
     Ok(rows)
 }
 
-/// Ranges of `view_external_id`. What is not there is not locked. Returns how many are.
+/// Locks the existing rows, and returns how many there are: ranges of `view_external_id`.
 async fn lock_some(
     txn: &Transaction,
     tenant: &Tenant,

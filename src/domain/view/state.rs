@@ -1,4 +1,4 @@
-//! How views stand for users at a moment: for those who are connected, many at once.
+//! The state of views for connected users, many at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::error::Result;
 
-/// Pairs of a user and a view that one statement looks for at the most.
+/// The most pairs of a user and a view per statement.
 pub const PAIRS: usize = 2000;
 
-/// A view as a user sees it, who may not be in it.
+/// A view as a user sees it. The user may not be a member.
 #[derive(Clone, Debug)]
 pub struct ViewState {
     user: UserId,
     row: Arc<Row>,
-    /// Since when they are in it, and how far they have seen it.
+    /// When the user joined, and how far they have seen it. `None` if they are not a member.
     visit: Option<(Millis, Visit)>,
 }
 
 impl ViewState {
-    /// What the view is called.
+    /// The key of the view.
     pub fn key(&self) -> &Key {
         &self.row.key
     }
 
-    /// Nothing where the user is not in it.
+    /// `None` if the user is not a member.
     pub fn standing(&self) -> Option<Standing> {
         self.visit.map(|(joined_at, visit)| Standing {
             joined_at,
@@ -38,7 +38,7 @@ impl ViewState {
         })
     }
 
-    /// Whoever is not in it sees nothing but its key.
+    /// A non-member sees only the key.
     pub fn view(&self) -> Result<View> {
         if let Some((_, visit)) = self.visit {
             return self.row.seen(Some(self.user), Some(visit));
@@ -48,8 +48,8 @@ impl ViewState {
     }
 }
 
-/// Which views users are in, and how each stands for them: a range of `view_visit`'s key for each user, and a
-/// probe of `view`'s for each of their views.
+/// The views that users are members of, with their positions: a range of `view_visit`'s key for each user, and a probe
+/// of `view`'s for each of their views.
 pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Standing>>> {
     let mut standings: HashMap<UserId, HashMap<ViewId, Standing>> = HashMap::with_capacity(users.len());
     for of in statement::standings(app, users).await? {
@@ -58,10 +58,10 @@ pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
     Ok(standings)
 }
 
-/// What users see of views, each of all of these. A view that is not there any more is left out.
+/// The state of each of the views for each of the users. A view that no longer exists is left out.
 ///
-/// One statement for every 2,000 pairs, and every 1,000 users: the rows of the views once, whoever looks, and a probe of
-/// `view_visit`'s key a pair. What it reads is of one moment, so that nobody is shown as unread what they did themselves.
+/// One statement per 2,000 pairs, and per 1,000 users: each view's row once, and a probe of `view_visit`'s key per
+/// pair. A statement reads one snapshot, so that users never see their own activities as unread.
 pub async fn states(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), ViewState>> {
     let mut states = HashMap::with_capacity(views.len() * users.len());
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {

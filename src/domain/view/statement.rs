@@ -1,4 +1,4 @@
-//! Statements about views that are written by hand: those that look at many users or views at once.
+//! Hand-written statements about views, for many users or views at once.
 
 use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
@@ -12,7 +12,7 @@ use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// The columns of a view `v`, as they are read into `row_`.
+/// The columns of a view `v`, with the prefix `row_`.
 const ROW: &str = "v.id AS row_id, v.code AS row_key_code, v.external_id AS row_key_id, v.position AS row_position, \
     v.last_activity_at AS row_last_activity_at, v.latest AS row_latest, v.touched_at AS row_touched_at";
 
@@ -26,7 +26,7 @@ pub(super) struct Listed {
     pub visit: Visit,
 }
 
-/// A view of a user at its place among theirs.
+/// A view of a user with its rank among theirs.
 #[derive(FromQueryResult)]
 pub(super) struct Placed {
     place: i64,
@@ -42,10 +42,11 @@ pub(super) enum Which {
     Unread,
 }
 
-/// The most recently active views of each user, most recently first: a range of `view_visit`'s key for each, a probe of `view`'s
-/// for each of their visits, and another for those that are shown. Costs the number of their views, not what is in them.
+/// The most recently active views of each user, newest first: a range of `view_visit`'s key for each user, a probe of
+/// `view`'s for each of their visits, and another for those that are shown. The cost depends on the number of their
+/// views, not on their contents.
 ///
-/// The users' ids are constants, as MySQL wants them, and what is sorted holds no text.
+/// The users' ids are constants, because MySQL needs that. The sorted rows contain no text.
 pub(super) async fn newest(app: &App, users: &[UserId], first: usize, which: Which) -> Result<Vec<Placed>> {
     let mut sql = Sql::new(&app.db.read);
     let integer = if sql.backend() == DbBackend::MySql { "SIGNED" } else { "BIGINT" };
@@ -68,8 +69,8 @@ pub(super) async fn newest(app: &App, users: &[UserId], first: usize, which: Whi
     Ok(newest)
 }
 
-/// Adds the view with an id of what stands before. PostgreSQL would sooner hash tens of thousands of views than look up
-/// two hundred, and does not where it is to look up each by itself.
+/// Joins a view by an id from an earlier table. PostgreSQL would rather hash tens of thousands of views than look up
+/// two hundred; the LATERAL join makes it look up each.
 fn push_view(sql: &mut Sql, alias: &str, id: &str) {
     if sql.backend() == DbBackend::Postgres {
         sql.push(&format!(" CROSS JOIN LATERAL (SELECT * FROM view WHERE view.id = {id} LIMIT 1) {alias}"));
@@ -89,7 +90,7 @@ pub(super) async fn these(app: &App, tenant: &Tenant, users: &[UserId], keys: &[
     sql.rows(&app.db.read).await
 }
 
-/// How a view stands for a user who is in it.
+/// A user's position in a view.
 #[derive(FromQueryResult)]
 pub(super) struct OfUser {
     pub user_id: UserId,
@@ -98,7 +99,8 @@ pub(super) struct OfUser {
     pub standing: Standing,
 }
 
-/// Which views users are in: a range of `view_visit`'s key for each user, and a probe of `view`'s for each of their views.
+/// The views that users are members of: a range of `view_visit`'s key for each user, and a probe of `view`'s for each
+/// of their views.
 pub(super) async fn standings(app: &App, users: &[UserId]) -> Result<Vec<OfUser>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT m.user_id, m.view_id, m.joined_at, m.position AS visited, a.position FROM view_visit m");
@@ -119,7 +121,7 @@ pub(super) struct ViewOrVisit {
     pub visit: Option<Visit>,
 }
 
-/// Views, each once, and users' visits to them: a probe of `view_visit`'s key a pair.
+/// Views, each once, and users' visits to them: a probe of `view_visit`'s key per pair.
 pub(super) async fn views_and_visits(app: &App, views: &[ViewId], users: &[UserId]) -> Result<Vec<ViewOrVisit>> {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ")
@@ -131,7 +133,7 @@ pub(super) async fn views_and_visits(app: &App, views: &[ViewId], users: &[UserI
     sql.rows(&app.db.read).await
 }
 
-/// An idempotency key, and what it was used for.
+/// A used idempotency key, with the fingerprint of its activity.
 #[derive(FromQueryResult)]
 pub(super) struct Used {
     pub view_id: ViewId,
@@ -139,7 +141,7 @@ pub(super) struct Used {
     pub fingerprint: i64,
 }
 
-/// Those of the pairs of a view and an idempotency key that were used: probes of `activity_key`'s key.
+/// The pairs of a view and an idempotency key that were used: probes of `activity_key`'s key.
 pub(super) async fn used(txn: &Transaction, pairs: &[(Value, Value)]) -> Result<Vec<Used>> {
     let mut sql = Sql::new(txn);
     sql.push("SELECT k.view_id, k.idempotency_key, k.fingerprint FROM activity_key k WHERE ");
@@ -164,8 +166,8 @@ pub(super) async fn visited(txn: &Transaction, pairs: &[(Value, Value)]) -> Resu
     sql.rows(txn).await
 }
 
-/// Adds `(…)`: two columns hold one of the pairs. Each pair is a probe of an index over both; at most 256, for SQLite nests no
-/// deeper than 1,000. Padded as `Sql::among` is. No pair at all matches nothing.
+/// Adds `(…)`: the condition that two columns hold one of the pairs. Each pair is a probe of an index over both. At
+/// most 256, because SQLite limits nesting to 1,000. Padded like `Sql::among`. Without pairs, nothing matches.
 fn push_pairs(sql: &mut Sql, (first, second): (&str, &str), pairs: &[(Value, Value)]) {
     let Some(last) = pairs.last() else {
         sql.push("1 = 0");

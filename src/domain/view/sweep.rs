@@ -1,4 +1,4 @@
-//! What is no longer wanted: views that nobody touched for a year, and idempotency keys past the retention window.
+//! Deletes views that were untouched for a year, and idempotency keys past the retention window.
 
 use entity::activity_key::{self, Entity as ActivityKey};
 use entity::ids::{TenantId, ViewId};
@@ -13,17 +13,17 @@ use crate::database::{Transaction, transaction};
 use crate::error::Result;
 use crate::hub::Notice;
 
-/// How long a view stays without an activity, a visit or a newcomer, in milliseconds: a year.
+/// How long a view is kept without an activity, a visit or a new member, in milliseconds: a year.
 const UNTOUCHED: Millis = 365 * 24 * 60 * 60 * 1000;
 
 /// Views of one batch, each with all its visits and keys.
 const VIEWS: u64 = 100;
 
-/// Keys of one batch; more only where they were used in the same millisecond.
+/// Keys of one batch. There are more only if they were used in the same millisecond.
 const KEYS: u64 = 5000;
 
-/// Deletes a batch of the views that nobody touched for a year, with their visits and keys, and a batch of the keys that
-/// were used before the retention window, of all tenants. Returns how many views and keys; call it again until it is 0.
+/// Deletes, for all tenants, a batch of views that were untouched for a year, with their visits and keys, and a batch
+/// of keys used before the retention window. Returns how many views and keys; call it until it is 0.
 ///
 /// Each batch is a transaction of its own. Safe while others read and write, and on several nodes at once.
 pub async fn sweep(app: &App) -> Result<u64> {
@@ -33,7 +33,7 @@ pub async fn sweep(app: &App) -> Result<u64> {
     Ok(views.len() as u64 + keys)
 }
 
-/// Candidates come from `view_touched_at`; locked, each is looked at again, for somebody may have touched it meanwhile.
+/// Candidates come from `view_touched_at`. Each is checked again under the lock: it may have been touched since.
 async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId, ViewId)>> {
     let untouched = View::find().filter(Column::TouchedAt.lt(before)).order_by_asc(Column::TouchedAt).limit(VIEWS);
     let candidates: Vec<ViewId> = untouched.select_only().column(Column::Id).into_tuple().all(txn).await?;
@@ -54,7 +54,7 @@ async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId,
     Ok(gone)
 }
 
-/// A range of `activity_key_created_at`, cut off where the batch ends.
+/// A range of `activity_key_created_at`, up to the end of the batch.
 async fn sweep_keys(txn: &Transaction, before: Millis) -> Result<u64> {
     let old = ActivityKey::find().filter(activity_key::Column::CreatedAt.lt(before));
     let old = old.select_only().column(activity_key::Column::CreatedAt).order_by_asc(activity_key::Column::CreatedAt);

@@ -1,4 +1,4 @@
-//! What users want to hear: the one place where preferences decide.
+//! Preferences as SQL conditions. Nothing else decides what users want to receive.
 
 mod statement;
 

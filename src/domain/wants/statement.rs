@@ -1,4 +1,4 @@
-//! How statements ask what users want to hear.
+//! SQL conditions on users' preferences.
 
 use entity::lane::Kind;
 use entity::preference::Scope;
@@ -6,30 +6,30 @@ use entity::preference::Scope;
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 
-/// Adds that `user` wants to hear a notification: `subject` is the alias of its publication (or of itself), whose
-/// type is joined as `mt`. Here and in `push_wants_by` preferences decide, and nowhere else.
+/// Adds the condition that `user` wants a notification. `subject` is the alias of its publication (or of itself), and
+/// `mt` that of its joined type. Only this function and `push_wants_by` evaluate preferences.
 ///
-/// Each of the look-ups is one probe of a primary key.
+/// Each look-up is one probe of a primary key.
 pub fn push_wants(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
     push_wants_type(sql, tenant, user, subject);
     sql.push(" AND ");
     push_wants_action(sql, tenant, user, subject);
 }
 
-/// The part of [`push_wants`] that is about its type.
+/// The part of [`push_wants`] that is about the type.
 pub fn push_wants_type(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
     push_wanted(sql, tenant, user, (Scope::Type, &format!("{subject}.type_id")));
 }
 
-/// The part of [`push_wants`] that is about its action. What has none, as most of what is sent, costs nothing.
+/// The part of [`push_wants`] that is about the action. Without an action, as most notifications are, it costs nothing.
 pub fn push_wants_action(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
     sql.push(&format!("({subject}.action_id IS NULL OR "));
     push_wanted(sql, tenant, user, (Scope::Action, &format!("{subject}.action_id")));
     sql.push(")");
 }
 
-/// Adds that `user` wants what is in their inbox to go out to them by a kind of lane as well: `subject` is the alias of the item, whose
-/// type is joined as `mt`. A kind without such a switch leaves out nothing.
+/// Adds the condition that `user` also wants an inbox item from this kind of destination. `subject` is the alias of the
+/// item, and `mt` that of its joined type. For a kind without a preference the condition is always true.
 ///
 /// Both look-ups are a probe of a primary key.
 pub fn push_wants_by(sql: &mut Sql, tenant: &Tenant, kind: Kind, user: &str, subject: &str) {
@@ -40,14 +40,14 @@ pub fn push_wants_by(sql: &mut Sql, tenant: &Tenant, kind: Kind, user: &str, sub
     push_wanted(sql, tenant, user, (scope, &format!("{subject}.type_id")));
 }
 
-/// A switch, over which a mandatory type is.
+/// A preference, which a mandatory type overrides.
 fn push_wanted(sql: &mut Sql, tenant: &Tenant, user: &str, of: (Scope, &str)) {
     sql.push("(mt.mandatory OR ");
     push_switch(sql, tenant, user, of);
     sql.push(")");
 }
 
-/// A switch: the user's own, else the tenant's default, else on.
+/// A preference: the user's own, else the tenant's default, else on.
 fn push_switch(sql: &mut Sql, tenant: &Tenant, user: &str, (scope, subject): (Scope, &str)) {
     let scope = scope as i16;
     sql.push(&format!(

@@ -1,4 +1,4 @@
-//! A request to a receiver, and what came of it.
+//! Sends a webhook request and reads the answer.
 
 use super::Endpoint;
 use crate::app::App;
@@ -8,29 +8,29 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::webhook::{SigningSecret, headers};
 
-/// Where requests go, and how they are signed.
+/// The URL and the signing secrets of an endpoint.
 #[derive(Debug)]
 pub struct Receiver {
     url: String,
-    /// The newest first; or why there are none.
+    /// The newest first, or the reason why they cannot be opened.
     secrets: Result<Vec<SigningSecret>, String>,
 }
 
 impl Receiver {
-    /// That of an endpoint as it is now.
+    /// The receiver of an endpoint with its current settings.
     pub fn of(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Self {
         let secrets = secrets(app, tenant, endpoint).map_err(|error| {
             tracing::error!(
                 tenant = tenant.code,
                 cause = error.told(),
-                "the secret of a webhook endpoint cannot be opened"
+                "the secret of a webhook endpoint cannot be decrypted"
             );
-            "the server cannot open the secret of the endpoint: whoever runs it finds out why in its log".to_owned()
+            "the server cannot decrypt the secret of the endpoint: its log says why".to_owned()
         });
         Self { url: endpoint.url.clone(), secrets }
     }
 
-    /// Sends a delivery once, and waits for the answer: 15 s at the most.
+    /// Sends a delivery once and waits for the answer, at most 15 s.
     pub async fn attempt(&self, app: &App, id: &str, body: Vec<u8>) -> Outcome {
         let secrets = match &self.secrets {
             Ok(secrets) => secrets,
@@ -57,7 +57,7 @@ impl Receiver {
     }
 }
 
-/// Those that sign now: of two while one replaces the other, both.
+/// The secrets to sign with: the current one, and during a rotation the previous one too.
 fn secrets(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Result<Vec<SigningSecret>> {
     let is_both = endpoint.previous_until.is_some_and(|until| until > app.now());
     let previous = endpoint.previous_secret.as_ref().filter(|_| is_both);
@@ -65,7 +65,7 @@ fn secrets(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Result<Vec<Signin
     let read = |sealed: &String| {
         let secret = app.vault.open(&owner, sealed)?;
         let secret = std::str::from_utf8(secret.bytes()).ok().and_then(SigningSecret::read);
-        secret.ok_or_else(|| Error::internal("what was sealed is no signing secret"))
+        secret.ok_or_else(|| Error::internal("the decrypted text is not a signing secret"))
     };
     [&endpoint.secret].into_iter().chain(previous).map(read).collect()
 }

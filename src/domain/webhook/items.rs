@@ -1,4 +1,4 @@
-//! What users have read, as endpoints are told of it.
+//! Reads the batches of `item.read` webhooks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,16 +14,16 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::{Error, Result};
 
-/// That somebody has read something.
+/// One user has read one notification.
 #[derive(Debug)]
 pub(super) struct Read {
     pub notification: i64,
-    /// The partner's own id.
+    /// The backend's own id of the user.
     pub user: String,
     pub at: Millis,
 }
 
-/// Batches by their rows, as far as there is something to say: without users who were erased, and what is not kept any more.
+/// Batches by id, without erased users and deleted notifications. Leaves out empty batches.
 pub(super) async fn batches(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<HashMap<i64, Vec<Read>>> {
     let db = &app.db.read;
     let rows = Batches::of_tenant(tenant.id).filter(Column::Id.among(db, ids)).select_only();
@@ -47,7 +47,7 @@ pub(super) async fn batches(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<H
     Ok(batches.iter().map(read).filter(|(_, read)| !read.is_empty()).collect())
 }
 
-/// Deletes a tenant's batches that were made before an instant, in steps, as their deliveries are.
+/// Deletes a tenant's batches that were created before `before`, in steps, like their deliveries.
 pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<()> {
     loop {
         let many = transaction!(app.db, |txn| {

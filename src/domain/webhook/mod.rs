@@ -1,4 +1,4 @@
-//! Webhooks: a tenant's events, for its own and other people's servers. An endpoint is a lane.
+//! Webhooks: sends a tenant's events to its own or third-party servers. The destination is an endpoint.
 
 mod attempt;
 mod items;
@@ -23,7 +23,7 @@ pub use save::{Change, Made, create, rotate, update};
 /// The most endpoints of a tenant.
 pub const ENDPOINTS: usize = 20;
 
-/// What endpoints are sent.
+/// The transport for webhooks.
 #[derive(Debug)]
 pub struct Webhooks;
 

@@ -1,4 +1,4 @@
-//! What is sent: what the event is about, as it is in this moment.
+//! Writes payloads from the current state of an event's subject.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::model::delivery::name;
 use crate::model::seal;
 
-/// What becomes of deliveries, in their order: in a few statements, whatever they are about.
+/// Prepares deliveries, in their order, with a few statements for all.
 pub(super) async fn prepare(
     app: &App,
     tenant: &Tenant,
@@ -87,14 +87,14 @@ fn about_items(tenant: &Tenant, batch: &[Read]) -> Value {
     json!({ "items": batch.iter().map(item).collect::<Vec<_>>() })
 }
 
-/// Notifications, and how much of them is told.
+/// Notifications, and whether payloads include their content.
 struct Told {
     all: Shown,
     is_full: bool,
 }
 
 impl Told {
-    /// What there is to say; otherwise what becomes of the delivery.
+    /// The payload's data, or how else the delivery is handled.
     fn of(&self, tenant: &Tenant, event: Event, id: i64, now: Millis) -> Result<Value, Prepared<()>> {
         let of = self.all.of(id).ok_or(Prepared::Dropped)?;
         if event == Event::Expired {
@@ -132,7 +132,7 @@ impl Told {
         ])
     }
 
-    /// As readers see it.
+    /// The content as readers see it.
     fn content(&self, of: &Notification) -> Value {
         let shown = self.all.content(of);
         json!({ "title": shown.title(), "body": shown.body(), "link": shown.link(), "data": shown.data })

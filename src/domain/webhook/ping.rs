@@ -1,4 +1,4 @@
-//! An endpoint is tried, and whoever asked for it hears what came of it.
+//! Tests an endpoint and returns the result to the caller.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use crate::error::{Error, Result};
 use crate::model::seal;
 use crate::text::first_bytes;
 
-/// The most of a tenant in a minute.
+/// The most pings of a tenant per minute.
 const PINGS: usize = 10;
 const MINUTE: Millis = 60_000;
 
-/// The most bytes of why one failed.
+/// The most bytes of an error.
 const ERROR: usize = 500;
 
-/// Sends `test.ping` to an endpoint now, whatever its state, once, and returns what came of it. `RATE_LIMITED` after ten in a minute.
+/// Sends `test.ping` to an endpoint once, in any state, and returns the result. `RATE_LIMITED` after ten in a minute.
 ///
-/// The receiver has four fifths of the time that a request may take, so that whoever asks hears that it did not answer.
+/// The receiver has four fifths of the request's time limit, so that the caller still learns of a time-out.
 pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
     let endpoint = known(app, tenant, id).await?;
     let now = app.now();
@@ -52,27 +52,27 @@ pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
             lane_id: Set(id),
             event: Set(Event::Ping),
             happened_at: Set(now),
-            // Nobody else sends it.
+            // Already done, so that the delivery loop does not send it.
             state: Set(DeliveryState::Dead),
             due_at: Set(now),
             attempts: Set(1),
-            error: Set(Some("the server ended before it had an answer".to_owned())),
+            error: Set(Some("the server stopped before it had an answer".to_owned())),
             created_at: Set(now),
             done_at: Set(Some(now)),
             ..Default::default()
         };
         let id = Deliveries::insert(delivery).exec(txn).await?.last_insert_id;
-        Deliveries::find_by_id(id).one(txn).await?.ok_or_else(|| Error::internal("what was inserted is not there"))
+        Deliveries::find_by_id(id).one(txn).await?.ok_or_else(|| Error::internal("the inserted delivery is missing"))
     })?;
     let prepared = prepare(app, tenant, &endpoint, std::slice::from_ref(&delivery)).await?.pop();
     let Some(Prepared::Ready(body)) = prepared else { return Err(Error::internal("a ping has a body")) };
     let name = tenant.seal.close(seal::Kind::Delivery, 0, delivery.id);
-    // Of the time that a request has, some is left to write it down and to answer.
+    // The rest of the request's time is for recording the result and answering.
     let most = Duration::from_millis(app.config.limits.execution_millis * 4 / 5);
     let receiver = Receiver::of(app, tenant, &endpoint);
     let outcome = timeout(most, receiver.attempt(app, &name, body)).await;
     let outcome = outcome.unwrap_or_else(|_| Outcome::unanswered("there was no answer in time"));
-    // Nothing of anybody was sent, so that what is answered may be shown.
+    // A ping contains no user data, so the response may be shown.
     let error = outcome.error.map(|error| match outcome.excerpt.as_str() {
         "" => error,
         excerpt => shortened(&format!("{error}: {excerpt}")),
@@ -89,7 +89,7 @@ pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
     done.ok_or_else(|| none(Kind::Webhook))
 }
 
-/// Counts one by this node: the rows of endpoints that are gone count nothing any more.
+/// Also limits pings per node, since deleted endpoints no longer count in the database.
 fn count(app: &App, tenant: &Tenant, now: Millis) -> Result<()> {
     let mut pings = app.caches.pings.lock();
     let recent = pings.entry(tenant.id).or_default();
@@ -103,7 +103,7 @@ fn count(app: &App, tenant: &Tenant, now: Millis) -> Result<()> {
 
 fn too_many(since: Millis, now: Millis) -> Error {
     let retry_after = u64::try_from((since + MINUTE - now).max(1000) / 1000).unwrap_or(60);
-    Error::RateLimited { what: "tries of webhook endpoints", retry_after }
+    Error::RateLimited { what: "tests of webhook endpoints", retry_after }
 }
 
 fn shortened(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Endpoints are made and changed.
+//! Creates and changes endpoints.
 
 use entity::lane::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
@@ -15,30 +15,30 @@ use crate::model::alarm::Alarm;
 use crate::model::check;
 use crate::model::webhook::SigningSecret;
 
-/// How long a secret signs that was replaced, in milliseconds.
+/// How long a replaced secret still signs, in milliseconds.
 const ROTATION: Millis = 86_400_000;
 
-/// The most events in one list of them.
+/// The most events in one list.
 const EVENTS: usize = 20;
 
-/// What an endpoint is, or what to change of it: what is left out stays, or is as usual.
+/// The settings of an endpoint, or changes to them. `None` keeps a setting, or uses its default for a new endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     pub url: Option<String>,
     pub events: Option<Vec<Event>>,
     pub is_full: Option<bool>,
-    /// `Some(None)`: nobody is told.
+    /// `Some(None)` switches the alarm off.
     pub alarm: Option<Option<Alarm>>,
 }
 
-/// An endpoint with its secret, which is told nobody again.
+/// An endpoint with its secret, which is shown only once.
 #[derive(Debug)]
 pub struct Made {
     pub endpoint: Endpoint,
     pub secret: SigningSecret,
 }
 
-/// Makes an endpoint that hears of what happens from now on. `CONFLICT` where the tenant has 20, or the server cannot keep secrets.
+/// Creates an endpoint, starting at the end of the log. `CONFLICT` if the tenant has 20 or the server has no key.
 pub async fn create(app: &App, tenant: &Tenant, change: &Change) -> Result<Made> {
     app.vault.check()?;
     let url = change.url.as_ref().ok_or_else(|| Error::bad_input("url", "is required"))?;
@@ -49,7 +49,7 @@ pub async fn create(app: &App, tenant: &Tenant, change: &Change) -> Result<Made>
     let secret = SigningSecret::random()?;
     let id = transaction!(app.db, |txn| {
         let now = app.now();
-        // Who makes one at the same time waits, so that they are counted.
+        // Concurrent creations wait here, so that the count below is right.
         let end = end_of_log(txn, tenant).await?;
         let endpoint = ActiveModel {
             tenant_id: Set(tenant.id),
@@ -80,7 +80,7 @@ pub async fn create(app: &App, tenant: &Tenant, change: &Change) -> Result<Made>
     Ok(Made { endpoint: known(app, tenant, id).await?, secret })
 }
 
-/// Changes an endpoint; with another URL it is tried at once, whatever it was like before. `NOT_FOUND` where there is none.
+/// Changes an endpoint. A new URL clears its failures and makes it due now. `NOT_FOUND` if there is none.
 pub async fn update(app: &App, tenant: &Tenant, id: i64, change: &Change) -> Result<Endpoint> {
     let url = checked(app, tenant, change).await?;
     transaction!(app.db, |txn| {
@@ -105,7 +105,7 @@ pub async fn update(app: &App, tenant: &Tenant, id: i64, change: &Change) -> Res
     known(app, tenant, id).await
 }
 
-/// Gives an endpoint another secret. The one before signs, too, for a day.
+/// Replaces an endpoint's secret. The previous one also signs for another day.
 pub async fn rotate(app: &App, tenant: &Tenant, id: i64) -> Result<Made> {
     let secret = SigningSecret::random()?;
     let sealed = app.vault.seal(&owner(tenant, id), secret.text().as_bytes())?;
@@ -123,15 +123,15 @@ fn bits(events: &[Event]) -> i64 {
     events.iter().fold(0, |bits, event| bits | event.bit())
 }
 
-/// Refuses what no endpoint can be, or names something that there is not. Returns the URL as it is kept.
+/// Validates the settings and returns the normalized URL.
 async fn checked(app: &App, tenant: &Tenant, change: &Change) -> Result<Option<String>> {
     if let Some(events) = &change.events {
         check::count("events", events.len(), EVENTS)?;
         if events.is_empty() {
-            return Err(Error::bad_input("events", "must have at least one"));
+            return Err(Error::bad_input("events", "must have at least one event"));
         }
         if let Some(place) = events.iter().position(|event| *event == Event::Digest) {
-            return Err(Error::bad_input(format!("events[{place}]"), "is of letters alone"));
+            return Err(Error::bad_input(format!("events[{place}]"), "is only for emails"));
         }
     }
     let url = change.url.as_ref().map(|url| app.egress.check(url)).transpose();

@@ -1,4 +1,4 @@
-//! What the log says becomes deliveries.
+//! Turns log entries into deliveries.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::domain::lane::{Part, Told, write};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Makes deliveries of a part of the log.
+/// Inserts the deliveries for a part of the log.
 pub(super) async fn take(txn: &Transaction, tenant: &Tenant, of: &Endpoint, part: Part) -> Result<()> {
     let mut told = published(txn, tenant, of, part).await?;
     told.extend(amended(txn, tenant, of, part).await?);
@@ -26,7 +26,7 @@ fn wants(of: &Endpoint, event: Event) -> bool {
     of.events & event.bit() != 0
 }
 
-/// What was published within a part of the log: a range of `notification_seq`.
+/// The publications in a part of the log: a range of `notification_seq`.
 async fn published(
     txn: &Transaction,
     tenant: &Tenant,
@@ -57,8 +57,8 @@ fn expiry(of: &Endpoint, (subject, seq): (i64, Seq), expires_at: Option<Millis>)
     Some(Told { event: Event::Expired, contact: 0, subject, seq: Some(seq), at, due_at: at })
 }
 
-/// What was retracted, or has another expiry, within a part of the log: a range of `amendment`'s key, and a probe of `notification_seq`
-/// for each. What was retracted is told once, whatever became of it before.
+/// The retractions and changed expiries in a part of the log: a range of `amendment`'s key, and a probe of
+/// `notification_seq` for each. A retracted notification gets one event, even if it was amended several times.
 async fn amended(
     txn: &Transaction,
     tenant: &Tenant,
@@ -98,7 +98,7 @@ async fn amended(
     Ok(told)
 }
 
-/// One that waits for its notification to expire waits for another instant.
+/// Moves the due time of a delivery that waits for its notification to expire.
 async fn move_expiry(txn: &Transaction, of: &Endpoint, to: &Told) -> Result<()> {
     let moved = Deliveries::update_many().col_expr(Column::DueAt, Expr::val(to.due_at));
     let moved = moved.col_expr(Column::HappenedAt, Expr::val(to.at)).filter(Column::LaneId.eq(of.id));

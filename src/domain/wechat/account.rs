@@ -1,4 +1,4 @@
-//! A tenant's official account, by which its messages go out.
+//! A tenant's WeChat official account.
 
 use entity::lane::Column;
 use entity::prelude::*;
@@ -11,7 +11,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::wechat::name;
 
-/// All of an account.
+/// The settings of an account.
 #[derive(Clone)]
 pub struct Change {
     pub app_id: String,
@@ -19,8 +19,8 @@ pub struct Change {
     pub settings: Settings,
 }
 
-/// Makes the tenant's account, or gives it other settings, and tries at once what is due. A new one hears of what happens from now on.
-/// `CONFLICT` where the server cannot keep secrets.
+/// Creates or changes the tenant's account and makes it due now. A new account starts at the end of the log. `CONFLICT`
+/// if the server has no key to seal secrets with.
 pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     change.settings.check(app, tenant).await?;
     name("appId", &change.app_id)?;
@@ -28,7 +28,7 @@ pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
     let id = transaction!(app.db, |txn| {
         let (of, to) = change.settings.save(txn, app, tenant, Kind::WeChat).await?;
         let to = to.col_expr(Column::Sender, Expr::val(change.app_id.as_str()));
-        // The token was of the account of before.
+        // The token may belong to another account.
         let to = to.col_expr(Column::Token, Expr::val(None::<String>));
         let to = to.col_expr(Column::TokenUntil, Expr::val(None::<Millis>));
         let sealed = app.vault.seal(&owner(tenant, of.id), change.secret.as_bytes())?;

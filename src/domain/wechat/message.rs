@@ -1,4 +1,4 @@
-//! What is due is written as a message, as it is in this moment.
+//! Writes template messages from items in their current state.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use crate::model::template::Flaw;
 use crate::model::wechat::Fillable;
 use crate::wechat::Message;
 
-/// A message that can be sent; or why it never can.
+/// A message that is ready to send, or the reason why it can never be sent.
 pub type Parcel = Result<Message, String>;
 
-/// The templates of the types of one batch, each compiled once.
+/// The templates of a batch's types, each compiled once.
 #[derive(Default)]
 pub(super) struct Templates(HashMap<TypeId, Result<Fillable, String>>);
 
 impl Templates {
-    /// What is due, as a message.
+    /// Writes the message for an item.
     pub fn message(&mut self, lane: &Lane, due: &Due<'_>) -> Parcel {
-        let template = due.rule.wechat.as_ref().ok_or("the type does not say what the message is made of")?;
+        let template = due.rule.wechat.as_ref().ok_or("the message type has no WeChat template")?;
         let compiled = self.0.entry(due.item.type_id).or_insert_with(|| template.compile().map_err(told));
         let filled = compiled.as_ref().map_err(Clone::clone)?.fill(&due.content.scene_with_texts()).map_err(told)?;
         let link = filled.link.or_else(|| due.content.link()).filter(|link| check::is_link(link));
@@ -35,5 +35,5 @@ impl Templates {
 }
 
 fn told((field, flaw): (String, Flaw)) -> String {
-    format!("the template of the message fails: {field}: {flaw}")
+    format!("the WeChat template fails: {field}: {flaw}")
 }

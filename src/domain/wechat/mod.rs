@@ -1,7 +1,7 @@
-//! Messages by WeChat: what is in an inbox, to those who follow a tenant's official account. An account is a lane.
+//! WeChat: sends inbox items to users who follow a tenant's official account. The destination is the account.
 //!
-//! What goes to whom is `dispatch`'s to say; here is what it is made of (`message`), whom it is handed to (`account`) and by what we are
-//! let in there (`token`).
+//! `dispatch` decides who gets what. This module writes the messages (`message`) and has the account's settings
+//! (`account`) and access token (`token`).
 
 mod account;
 mod message;
@@ -22,10 +22,10 @@ pub use token::Tokens;
 
 /// One day, in milliseconds.
 const DAY: Millis = 86_400_000;
-/// How much earlier days begin in Shanghai than in UTC, in milliseconds; they do all year.
+/// How far Shanghai is ahead of UTC, in milliseconds. It has no daylight saving time.
 const AHEAD: Millis = 8 * 3_600_000;
 
-/// What accounts of WeChat are handed.
+/// The transport for WeChat.
 #[derive(Debug)]
 pub struct WeChats;
 
@@ -81,7 +81,7 @@ impl Carrier for WeChats {
     }
 }
 
-/// What a failure is to the lane.
+/// Converts a failure of the API into the result of an attempt.
 fn outcome(failure: Failure, now: Millis) -> Outcome {
     let blame = match failure.verdict {
         Verdict::Later | Verdict::Token => Blame::Lane,
@@ -96,7 +96,7 @@ fn outcome(failure: Failure, now: Millis) -> Outcome {
     Outcome { status: failure.status, error: Some(failure.told), retry_after, blame, ..Outcome::default() }
 }
 
-/// How long a day in Shanghai still is.
+/// How long until midnight in Shanghai.
 fn until_midnight(now: Millis) -> Millis {
     DAY - (now + AHEAD).rem_euclid(DAY)
 }

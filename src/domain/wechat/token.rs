@@ -1,8 +1,8 @@
-//! By what we are let in at WeChat.
+//! The access token of a WeChat account. It is stored sealed in the destination's row, so that all nodes share it.
 //!
-//! There is one token for an account, which stands sealed in the lane's row, so that whoever has the lane next uses it, too. Whoever has
-//! the lane asks for another one some minutes before it ends, and once where WeChat refuses it: at first for the one that counts,
-//! which somebody else may have changed, and only where that is the refused one for another.
+//! The lease holder asks WeChat for a new token some minutes before the old one expires, and once if WeChat refuses it.
+//! After a refusal it first asks for the current token, which another system may have changed, and forces a new one
+//! only if that is the refused one.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -19,19 +19,19 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::wechat::{Account, Ask, Failure, Granted, Verdict};
 
-/// The token of an account, for all attempts of a turn.
+/// The token of an account, shared by all attempts of one run of the delivery loop.
 pub struct Tokens {
     lane: i64,
-    /// As what its secrets are sealed.
+    /// The owner under which the vault seals the secrets.
     owner: String,
     known: Mutex<Known>,
 }
 
-/// What is known of it.
+/// The cached state of the token.
 #[derive(Default)]
 struct Known {
     token: Option<Token>,
-    /// When it could not be had the last time, and why.
+    /// When fetching it last failed, and why.
     failed: Option<(Instant, Failure)>,
 }
 
@@ -47,13 +47,13 @@ impl Debug for Tokens {
 }
 
 impl Tokens {
-    /// That of a lane; it is read when somebody needs it.
+    /// The token of a destination. It is read when it is first needed.
     pub(super) fn of(tenant: &Tenant, lane: &Lane) -> Self {
         Self { lane: lane.id, owner: owner(tenant, lane.id), known: Mutex::default() }
     }
 
-    /// One that counts, as far as is known, and is not the `refused` one. Those who ask at the same time wait for one of them, and hear
-    /// what they hear.
+    /// A token that is valid as far as known, and is not `refused`. Concurrent callers wait for one of them and share
+    /// its result, also if it fails.
     pub(super) async fn one(&self, app: &App, refused: Option<&str>) -> Result<String, Failure> {
         let asked_at = Instant::now();
         let mut known = self.known.lock().await;
@@ -65,8 +65,12 @@ impl Tokens {
         }
         let found = self.find(app, refused).await;
         let found = found.unwrap_or_else(|error| {
-            tracing::error!(lane = self.lane, cause = error.told(), "the token of an account of WeChat cannot be kept");
-            let told = "the server cannot open the secret of the account: whoever runs it finds out why in its log";
+            tracing::error!(
+                lane = self.lane,
+                cause = error.told(),
+                "the access token of a WeChat account cannot be read or stored"
+            );
+            let told = "the server cannot read or store the access token of the account: its log says why";
             Err(Failure { verdict: Verdict::Later, status: None, told: told.into(), retry_after: None })
         });
         match found {
@@ -82,15 +86,15 @@ impl Tokens {
         }
     }
 
-    /// That of the row, where it counts; else one that is asked for, and then is in the row.
+    /// The token in the row if it is usable. Otherwise fetches one and stores it there.
     async fn find(&self, app: &App, refused: Option<&str>) -> Result<Result<Token, Failure>> {
         let lane = Lanes::find_by_id(self.lane).one(&app.db.read).await?;
-        let lane = lane.ok_or_else(|| Error::not_found("WeChat account", "of this lane"))?;
+        let lane = lane.ok_or_else(|| Error::not_found("WeChat account", "with this id"))?;
         let kept = lane.token.as_ref().zip(lane.token_until).map(|(sealed, until)| {
             let text = self.open(app, sealed)?;
             Ok::<_, Error>(Token { text, until })
         });
-        // One that cannot be opened can be asked for again.
+        // A token that cannot be opened is replaced by a new one.
         let kept = kept.transpose().unwrap_or_default();
         if let Some(token) = kept.filter(|of| of.usable(app.now(), refused).is_some()) {
             return Ok(Ok(token));
@@ -102,9 +106,9 @@ impl Tokens {
             granted = app.wechat.token(&account, Ask::Another).await;
         }
         match granted {
-            // Another one may be had 20 times a day: those who wait for it here are not to ask each by themselves.
+            // WeChat allows 20 forced tokens a day, so waiting callers share this failure instead of asking each.
             Ok(of) if Some(of.token.as_str()) == refused => {
-                let told = "WeChat refuses the token that it gives out";
+                let told = "WeChat refuses the access token that it has just issued";
                 Ok(Err(Failure { verdict: Verdict::Token, status: Some(200), told: told.into(), retry_after: None }))
             }
             Ok(granted) => Ok(Ok(self.keep(app, &lane, granted).await?)),
@@ -112,7 +116,7 @@ impl Tokens {
         }
     }
 
-    /// Writes a token down, unless the account is another by now.
+    /// Stores the token, unless the account was changed meanwhile.
     async fn keep(&self, app: &App, lane: &Lane, granted: Granted) -> Result<Token> {
         let token = Token { until: app.now() + granted.lasts, text: granted.token };
         let sealed = app.vault.seal(&self.owner, token.text.as_bytes())?;
@@ -132,7 +136,7 @@ impl Tokens {
 }
 
 impl Token {
-    /// What it is, where it is to be used.
+    /// The text of the token, if it may be used.
     fn usable(&self, now: Millis, refused: Option<&str>) -> Option<&str> {
         (self.until > now && refused != Some(self.text.as_str())).then_some(self.text.as_str())
     }

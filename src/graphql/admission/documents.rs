@@ -18,20 +18,20 @@ use crate::graphql::errors::failed;
 use crate::graphql::viewer::Viewer;
 use crate::model::remembered::cache;
 
-/// Bytes that a text takes besides its own.
+/// Bytes of a cached text besides its own.
 const PLACE: usize = 256;
-/// The most parts of the room, each of which requests wait for alone, and of the longest texts that each holds.
+/// Most shards of the cache, and the number of longest texts that each shard must have room for.
 const SHARDS: usize = 8;
 const LONGEST: usize = 8;
 
-/// Texts that clients have sent once with their hash, of each tenant for itself.
+/// Texts that clients have sent once with their hash, separate for each tenant.
 #[derive(Clone, Debug)]
 pub struct Persisted {
     is_on: bool,
     texts: Arc<Cache<Key, Arc<str>, ByBytes>>,
 }
 
-/// Whose, and the hash.
+/// The tenant and the hash.
 type Key = (TenantId, String);
 
 #[derive(Clone, Debug)]
@@ -43,11 +43,11 @@ impl Weighter<Key, Arc<str>> for ByBytes {
     }
 }
 
-/// What to remember of a request once its document has passed.
+/// The text to cache once a request's document has passed.
 pub struct Registration(Option<(TenantId, String, Arc<str>)>);
 
 impl Persisted {
-    /// Nothing yet; bounded by the bytes of what is remembered, what is used least goes first.
+    /// An empty cache, bounded by bytes. It evicts the least used texts.
     pub fn new(config: &Config) -> Self {
         let limits = &config.limits;
         let bytes = limits.cached_document_bytes as usize;
@@ -56,7 +56,7 @@ impl Persisted {
         Self { is_on: !config.wire.no_persisted_queries, texts: Arc::new(texts) }
     }
 
-    /// Puts the document into a request that only names it, and refuses a user's document that is not of the list.
+    /// Puts the document into a request that only names it. Refuses a user's document that is not on the list.
     pub fn find(
         &self,
         app: &App,
@@ -69,7 +69,7 @@ impl Persisted {
             let listed = app.operations.as_ref().and_then(|operations| operations.by_id(&id));
             if !request.query.is_empty() {
                 if is_hash && hash(&request.query) != id {
-                    let message = "the hash of the persisted query is not the query's";
+                    let message = "sha256Hash is not the hash of the persisted query";
                     return Err(Refusal::invalid(message, None).response().into());
                 }
                 if let Some(viewer) = viewer.filter(|_| self.is_on && is_hash) {
@@ -91,13 +91,13 @@ impl Persisted {
         }
         let is_bound = viewer.is_some_and(|viewer| viewer.role == Role::User);
         if is_bound && app.operations.as_ref().is_some_and(|operations| !operations.holds(&request.query)) {
-            let message = "users may run the operations of this server's list, and no others";
+            let message = "users may run only the operations that this server lists";
             return Err(failed(Error::Forbidden(message.into())).into());
         }
         Ok(registration)
     }
 
-    /// Remembers a document that has passed.
+    /// Caches a document that has passed.
     pub fn register(&self, Registration(known): Registration) {
         if let Some((tenant, hash, text)) = known {
             self.texts.insert((tenant, hash), text);
@@ -105,12 +105,12 @@ impl Persisted {
     }
 }
 
-/// With the code of Apollo's clients, who look at the message, too.
+/// A response with the code that Apollo's clients expect. They also check the message.
 fn persisted(code: &str, message: &str) -> Response {
     Refusal::new(code, message, None).response()
 }
 
-/// The id that a request names its document by, and whether that is a hash as Apollo's clients send it.
+/// The id of the document that a request names, and whether it is a hash as Apollo's clients send it.
 fn named(request: &Request) -> Result<Option<(String, bool)>, Refusal> {
     if let Some(Value::String(id)) = request.extensions.get("documentId") {
         return Ok(Some((id.clone(), false)));

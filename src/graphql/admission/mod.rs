@@ -1,5 +1,5 @@
-//! What every request passes before anything of it is executed, whichever transport it came by: a place among those under
-//! way, the list of documents, the guard, and its caller's rate.
+//! The checks that every request passes before its execution, on any transport: a permit for a request in progress, the
+//! list of documents, the guard, and the caller's rate.
 
 mod documents;
 mod rate;
@@ -24,30 +24,30 @@ use crate::error::Error;
 use documents::Persisted;
 pub use rate::{Allowance, Bucket, Rates, Route, Share};
 
-/// How much more than a user a service or an operator may ask for at once.
+/// Services and operators may use this many times the complexity of a user's request.
 const STAFF: usize = 10;
 
-/// Rows that a list is taken to have when nothing says how many.
+/// Assumed rows of a list of unknown length.
 const ROWS: usize = 10;
 
-/// Arguments whose entries each have a row in the answer.
+/// Arguments with a row in the response for each entry.
 const COUNTED: [&str; 3] = ["ids", "inputs", "representations"];
 
-/// What a list of items costs that is filtered by what only their notifications say: each that is passed over is looked up.
+/// Cost of a list of items with one of the conditions below: the notification of each skipped item must be read.
 const FILTERED: usize = 1_000;
 
-/// Conditions of that kind.
+/// Conditions that only an item's notification can answer.
 const LOOKING: [&str; 4] = ["kinds", "target", "action", "sender"];
 
-/// Lets requests pass, or not.
+/// Admits requests, or refuses them.
 #[derive(Clone)]
 pub struct Admission {
     guard: Guard,
     validator: guard::Validator<Query, Mutation, Subscription>,
     persisted: Persisted,
-    /// What callers may still do.
+    /// The rates of callers.
     pub rates: Rates,
-    /// Places for queries and mutations under way.
+    /// Permits for queries and mutations in progress.
     places: Arc<Semaphore>,
 }
 
@@ -55,22 +55,22 @@ pub struct Admission {
 pub struct Admitted {
     /// Without its document.
     pub request: Request,
-    /// What it does.
+    /// Its type and name.
     pub operation: Operation,
-    /// Its operation with equal fields made one, which requests with the same document share.
+    /// Its operation with equal fields merged. Requests with the same document share it.
     pub document: Arc<Merged>,
-    /// Counts it once it has ended.
+    /// Counts the request when it ends.
     pub flight: Flight,
 }
 
 impl Admission {
-    /// For a server with the settings of `app`.
+    /// With the settings of `app`.
     pub fn new(app: &Arc<App>) -> Self {
         let limits = &app.config.limits;
         let scalars: Scalars = HashMap::from([("DateTime", instant as fn(&_) -> _)]);
         let guard = Guard::new(&Schema::sdl(), documents_of(limits), costs(limits), scalars);
         Self {
-            guard: guard.expect("our own schema is one"),
+            guard: guard.expect("the server's own schema is valid"),
             validator: guard::Validator::new(builder),
             persisted: Persisted::new(&app.config),
             rates: Rates::new(app),
@@ -78,15 +78,15 @@ impl Admission {
         }
     }
 
-    /// Waits until none of those that passed is under way any more.
+    /// Waits until no admitted query or mutation is in progress.
     pub async fn landed(&self, app: &App) {
         let all = u32::try_from(app.config.limits.in_flight).unwrap_or(u32::MAX);
-        // Nobody closes them.
+        // Cannot fail: the semaphore is never closed.
         let _ = self.places.acquire_many(all).await;
     }
 
-    /// Counts one operation of a caller, or answers that they have none left: before anything of their request is looked at, so
-    /// that what is refused or does not even parse is not for free.
+    /// Counts one operation of a caller, or refuses if the rate is used up. This comes before the server looks at the
+    /// request, so that a refused or unparsable request is not free.
     pub async fn knock(&self, app: &Arc<App>, viewer: &Viewer) -> Result<(), Response> {
         self.rates.take(app, viewer, 1).await.map_err(failed)
     }
@@ -96,8 +96,8 @@ impl Admission {
         self.rates.take_without_token(app, shares).await.map_err(failed)
     }
 
-    /// A place among the requests under way. Whoever would only join a queue that is too long already is told at once, and has used up
-    /// nothing.
+    /// A permit for a request in progress. Without a free one the caller is refused at once instead of queued, and has
+    /// used up nothing.
     pub fn place(&self, app: &App) -> Result<OwnedSemaphorePermit, Box<Response>> {
         self.places.clone().try_acquire_owned().map_err(|_| {
             app.metrics.shed.inc();
@@ -105,10 +105,10 @@ impl Admission {
         })
     }
 
-    /// Lets a request pass with its document parsed, or answers why not. Without a viewer only introspection passes.
+    /// Admits a request with its document parsed, or refuses it. Without a viewer only introspection passes.
     ///
-    /// Nothing of the request was executed when it is refused. Counts its fields of the first level as operations, but for one,
-    /// with which its caller has knocked.
+    /// A refused request has executed nothing. Each field of the first level counts as an operation, except the one
+    /// that `knock` has counted.
     pub async fn admit(
         &self,
         app: &Arc<App>,
@@ -141,7 +141,7 @@ impl Admission {
     }
 }
 
-/// What a document may hold.
+/// The limits of a document.
 fn documents_of(limits: &LimitsConfig) -> Limits {
     Limits {
         document_bytes: limits.document_bytes,

@@ -1,9 +1,9 @@
-//! How subscriptions are executed: each of their events as a query of its own.
+//! Executes subscriptions: each event is a query of its own.
 //!
-//! The library would keep its own copy of the document for every subscription, and several futures within each other, which
-//! took about 9 KB. A subscription that rests keeps where its events come from; the document is shared by all that were sent
-//! the same text. What there is to be said of an event that others get as well is made on the stack: a future would have to be kept
-//! with each of them, and fetched from memory for it.
+//! The library would keep a copy of the document for every subscription, and several nested futures, about 9 KB in all.
+//! Here an idle subscription keeps only the source of its events, and subscriptions with the same text share a
+//! document. Responses that others share are made on the stack: a future would have to be kept for each subscription,
+//! and loaded from memory.
 
 mod shared;
 mod spending;
@@ -43,7 +43,7 @@ pub use shared::{Filled, NOBODY};
 use shared::{Found, Question, Shared, Template};
 use spending::{Spending, Spendings};
 
-/// Where the events of a subscription come from. A resolver of the schema's subscription makes it, and ends.
+/// The source of a subscription's events. A resolver of the schema's subscription creates it, and ends.
 pub enum Source {
     Items(ItemFeed),
     Overviews(OverviewFeed),
@@ -53,7 +53,7 @@ pub enum Source {
 #[derive(Clone)]
 enum Event {
     Item(Item),
-    /// What this user sees, and others may see too.
+    /// The overview of this user. Others may share it.
     Overview(UserId, Arc<overview::Overview>),
     View(view::View),
 }
@@ -77,7 +77,7 @@ impl Source {
 }
 
 impl Event {
-    /// Whose it is; nobody's where it says nothing of inboxes.
+    /// The user of the event; the placeholder user for a view.
     fn user(&self) -> UserId {
         match self {
             Self::Item(item) => item.user,
@@ -86,7 +86,7 @@ impl Event {
         }
     }
 
-    /// Whether others may get the same. Views are each user's own.
+    /// Whether others may get the same response. Views differ between users.
     fn is_common(&self) -> bool {
         match self {
             Self::Item(_) => true,
@@ -95,7 +95,7 @@ impl Event {
         }
     }
 
-    /// The same for events that are the same, and seldom for others.
+    /// A hash: equal for equal events, and rarely equal for others.
     fn outline(&self) -> u64 {
         match self {
             Self::Item(item) => item.seq.0.unsigned_abs(),
@@ -104,7 +104,7 @@ impl Event {
         }
     }
 
-    /// Whether both are the same but for whose they are: a room gives the very same overview to all who see the same.
+    /// Whether both are equal except for the user. A room gives equal overviews to all their users as one `Arc`.
     fn shows_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Item(one), Self::Item(other)) => one.shows_same(other),
@@ -123,7 +123,7 @@ impl Event {
         event
     }
 
-    /// What ids over its user an answer may hold.
+    /// Ids in the response that are sealed over its user.
     fn ids(&self) -> Vec<(Kind, Seq)> {
         match self {
             Self::Item(item) => vec![(Kind::Cursor, item.seq), (Kind::Item, item.seq)],
@@ -136,7 +136,7 @@ impl Event {
     }
 }
 
-/// Holds what is handed over through the data of a request.
+/// A slot in the data of a request, to pass a value into or out of a resolver.
 pub struct Handover<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Handover<T> {
@@ -144,7 +144,7 @@ impl<T> Handover<T> {
         Self(Arc::new(Mutex::new(value)))
     }
 
-    /// Puts it there.
+    /// Fills the slot.
     pub fn put(&self, value: T) {
         *self.0.lock() = Some(value);
     }
@@ -154,7 +154,7 @@ impl<T> Handover<T> {
     }
 }
 
-/// An event under the name of the subscription's field that asked for it.
+/// The root of an event's query. Its fields are named like those of the subscription.
 struct EventRoot;
 
 #[Object]
@@ -179,9 +179,9 @@ impl EventRoot {
     }
 }
 
-/// An event is under the name of the field that asked for it.
+/// The error if the field in the document is not the event's.
 fn lost() -> Error {
-    Error::internal("an event was asked for under another name than its own")
+    Error::internal("the field of the event's document is not that of the event")
 }
 
 /// Executes events.
@@ -193,26 +193,26 @@ pub struct Events {
     spendings: Arc<Spendings>,
 }
 
-/// The answers to a subscription.
+/// The responses to a subscription.
 struct Answers {
-    /// What it is at, if it does not wait for an event.
+    /// The work in progress, unless the subscription waits for an event.
     work: Option<BoxFuture<'static, Worked>>,
-    /// A subscription that is at nothing. There is neither where nothing more comes.
+    /// The subscription while it waits for an event. Both fields are `None` after the end.
     running: Option<Running>,
 }
 
-/// What came of work: a subscription that goes on, perhaps with an answer, or the last answer.
+/// The result of work: a subscription that continues, perhaps with a response, or the last response.
 type Worked = Result<(Running, Option<Answer>), Answer>;
 
-/// What is to be done for the next answer.
+/// The work for the next response.
 enum Work {
-    /// Whose answer may be the same for others.
+    /// An event with a response that others may share.
     Common(Event),
-    /// Whose answer is this subscription's own.
+    /// An event with a response only for this subscription.
     Own(Event),
-    /// What was missed is to be read.
+    /// Missed items must be read.
     Missed,
-    /// The user has used up what they may be sent.
+    /// The user's event bytes are used up.
     Spent,
     Failed(Error),
 }
@@ -223,15 +223,15 @@ struct Running {
     source: Source,
     viewer: Viewer,
     question: Arc<Question>,
-    /// What the user may be sent. `None` if there is no limit.
+    /// The event bytes of the user; `None` if there is no limit.
     spending: Option<Arc<Spending>>,
     flight: Flight,
-    /// In which it was begun.
+    /// The span of its start.
     span: Span,
 }
 
 impl Events {
-    /// Of a server.
+    /// For a server.
     pub fn new(app: Arc<App>) -> Self {
         let schema = Schema::build(EventRoot, EmptyMutation, EmptySubscription);
         let schema = schema.validation_mode(ValidationMode::Fast).data(app.clone()).finish();
@@ -239,7 +239,7 @@ impl Events {
         Self { app, schema, shared: Arc::default(), spendings }
     }
 
-    /// The answers to a subscription: one an event, and an error as the last one.
+    /// The responses to a subscription: one per event, and an error as the last one.
     pub fn answers(
         self,
         library: Library,
@@ -300,7 +300,7 @@ impl Stream for Answers {
 }
 
 impl Running {
-    /// The next answer, where it is known, or the work for it.
+    /// The next response if it is cached, else the work for it.
     fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Answer, Work>> {
         if self.spending.as_ref().is_some_and(|spending| spending.is_over()) {
             return Poll::Ready(Err(Work::Spent));
@@ -361,7 +361,8 @@ impl Running {
         Answer::Common(filled)
     }
 
-    /// Takes what the next event may need before it is made, so that not all subscriptions of a user make one at once.
+    /// Reserves an estimate for the next event before it is made, so that not all subscriptions of a user make one at
+    /// once.
     fn reserve(&self) -> usize {
         let reserved = self.events.spendings.estimate(self.question.fields);
         if let Some(spending) = &self.spending {
@@ -370,7 +371,7 @@ impl Running {
         reserved
     }
 
-    /// Gives back what was not needed.
+    /// Returns the part of a reservation that was not used.
     fn settle(&self, reserved: usize, bytes: usize) {
         if let Some(spending) = &self.spending {
             spending.settle(reserved, bytes);
@@ -386,14 +387,14 @@ impl Running {
         Answer::Executed(answer, self.events.budget(&self.viewer))
     }
 
-    /// What there is instead of more events.
+    /// The last response of a subscription that failed.
     fn failed(&mut self, error: Error) -> Answer {
         let answer = Box::new(self.span.in_scope(|| failed(error)));
         self.flight.answered(&answer);
         Answer::Executed(answer, self.events.budget(&self.viewer))
     }
 
-    /// An event, and how many bytes it has about.
+    /// The response to an event, and its approximate size in bytes.
     async fn execute(&self, event: Event, viewer: Viewer) -> (Response, usize) {
         let budget = self.events.budget(&viewer);
         let request = Request::new("").variables(self.question.variables.clone()).data(Handover::of(Some(event)));
@@ -404,7 +405,7 @@ impl Running {
         (budget.kept(executed), bytes)
     }
 
-    /// What is the same for all who get an event like this one; nothing where each has an answer of their own.
+    /// The response that all recipients of an event share; `None` if each needs a separate one.
     async fn template(&self, event: Event) -> Option<Arc<Template>> {
         let tenant = &self.viewer.tenant;
         let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new(), origin: Origin::Unknown };

@@ -1,12 +1,12 @@
-//! Answers that differ in nothing but ids are executed once for all who get them.
+//! Executes responses that differ only in ids once for all recipients.
 //!
-//! An announcement is the same item for everybody, and many overviews are the same, but for the ids and cursors in them, which
-//! are sealed over the user's number. So such an event is executed for [`NOBODY`], and the ids in its answer are then
-//! exchanged for those of each who gets it. They are ciphertext that nobody has ever seen: no text that somebody wrote can
-//! hold one.
+//! An announcement is the same item for everyone, and many overviews are equal, except for their ids and cursors: these
+//! are sealed over the user's number. So the server executes such an event for [`NOBODY`], and then replaces the ids in
+//! the response by those of each recipient. Clients never see the ids of [`NOBODY`], which are ciphertext, so no text
+//! of a user can contain one.
 //!
-//! What else an answer could depend on is the caller. It is executed by a caller without a name, which every resolver that
-//! asks who calls refuses; an answer with an error is shared with nobody.
+//! A response could also depend on the caller. The server executes it for a caller without a name; resolvers that need
+//! the caller refuse that, and a response with an error is not shared.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -22,52 +22,52 @@ use crate::domain::tenant::Tenant;
 use crate::model::number::ByNumber;
 use crate::model::seal::{ID_BYTES, Kind, Seal};
 
-/// The largest number that an id can hold, which is no user's.
+/// The placeholder user: the largest number that an id can hold, and no real user's.
 pub const NOBODY: UserId = UserId((1 << 48) - 1);
 
-/// Answers that are remembered; past that all are forgotten. They are shared within moments, or not at all.
+/// Most cached responses. At that number all are dropped: responses are shared within moments, or not at all.
 const ANSWERS: usize = 512;
 
 type Merged = Positioned<OperationDefinition>;
 
-/// What a subscription asks of each of its events: the same for all that were sent the same text.
+/// The query of a subscription for each of its events, shared by all subscriptions with the same text.
 #[derive(Debug)]
 pub struct Question {
-    /// What it was made from, by whose place in memory it is found; kept, so that nothing else takes that place.
+    /// The document that it was made from. Its address is the lookup key, so it must stay alive.
     _origin: Arc<Merged>,
     pub document: Arc<Merged>,
-    /// None where the answers to events do not depend on any.
+    /// Empty if responses to events depend on none.
     pub variables: Variables,
-    /// How many fields its answers have at the least: lists have theirs more than once.
+    /// Minimum number of fields in a response. Fields of list items occur more than once.
     pub fields: usize,
     is_common: bool,
 }
 
-/// Questions that subscriptions ask, and answers to them that were the same for all.
+/// Queries of subscriptions, and their shared responses.
 #[derive(Default)]
 pub struct Shared {
     questions: Mutex<HashMap<usize, Weak<Question>>>,
     answers: Mutex<ByNumber<(usize, TenantId, u64), Known>>,
 }
 
-/// What is kept of its question and its event stays in its place in memory, by which others are known to be the same.
+/// Keeps the query and the event alive, because lookups compare their addresses.
 struct Known {
     _question: Arc<Question>,
     event: Event,
-    /// Nothing where everybody has an answer of their own.
+    /// `None` if each recipient needs a separate response.
     template: Option<Arc<Template>>,
 }
 
-/// What is known of the answer for an event.
+/// The result of a lookup.
 pub enum Found {
-    /// It is the same for all who get the same.
+    /// A response that all recipients share.
     Same(Arc<Template>),
-    /// Each has an answer of their own.
+    /// Each recipient needs a separate response.
     Own,
     Nothing,
 }
 
-/// The JSON of an answer, with ids left open.
+/// The JSON of a response, with gaps for ids.
 #[derive(Debug)]
 pub struct Template {
     parts: Vec<(String, (Kind, Seq))>,
@@ -75,7 +75,7 @@ pub struct Template {
 }
 
 impl Question {
-    /// The arguments of the subscription's own field say which events there are; they have no part in an answer.
+    /// Drops the arguments of the subscription's own field: they select events, but do not affect a response.
     fn new(origin: Arc<Merged>, variables: Variables) -> Self {
         let mut document = (*origin).clone();
         document.node.ty = OperationType::Query;
@@ -94,18 +94,18 @@ impl Question {
     }
 }
 
-/// How many fields are in it that hold no others.
+/// Number of fields without fields below them.
 fn count(set: &SelectionSet) -> usize {
     let of = |selection: &Positioned<Selection>| match &selection.node {
         Selection::Field(field) => count(&field.node.selection_set.node).max(1),
         Selection::InlineFragment(of) => count(&of.node.selection_set.node),
-        // The guard has written them out.
+        // The guard has expanded fragments.
         Selection::FragmentSpread(_) => 0,
     };
     set.items.iter().map(of).sum()
 }
 
-/// Whether anything in it depends on a variable, or on whose it is by more than ids.
+/// Whether anything in it depends on a variable, or on the user by more than ids.
 fn depends(set: &SelectionSet) -> bool {
     let directives = |all: &[Positioned<Directive>]| {
         all.iter().flat_map(|of| &of.node.arguments).any(|(_, value)| is_variable(&value.node))
@@ -118,7 +118,7 @@ fn depends(set: &SelectionSet) -> bool {
                 || depends(&field.node.selection_set.node)
         }
         Selection::InlineFragment(of) => directives(&of.node.directives) || depends(&of.node.selection_set.node),
-        // The guard has written them out.
+        // The guard has expanded fragments.
         Selection::FragmentSpread(_) => true,
     })
 }
@@ -133,7 +133,7 @@ fn is_variable(value: &Written) -> bool {
 }
 
 impl Shared {
-    /// What a subscription with this document and these variables asks of its events.
+    /// The query for the events of a subscription with this document and these variables.
     pub fn question(&self, document: Arc<Merged>, variables: Variables) -> Arc<Question> {
         let place = Arc::as_ptr(&document) as usize;
         let mut questions = self.questions.lock();
@@ -148,7 +148,7 @@ impl Shared {
         question
     }
 
-    /// The answer for an event like this one.
+    /// The response to an event like this one.
     pub fn find(&self, tenant: TenantId, question: &Arc<Question>, event: &Event) -> Found {
         if !question.is_common || !event.is_common() {
             return Found::Own;
@@ -160,7 +160,7 @@ impl Shared {
         }
     }
 
-    /// Remembers what came of an event that was executed for [`NOBODY`].
+    /// Stores the result of an event that was executed for [`NOBODY`].
     pub fn learn(&self, tenant: TenantId, question: &Arc<Question>, event: Event, template: Option<Arc<Template>>) {
         let mut answers = self.answers.lock();
         if answers.len() >= ANSWERS {
@@ -172,7 +172,7 @@ impl Shared {
 }
 
 impl Template {
-    /// Of an answer for [`NOBODY`] that may hold these ids.
+    /// For a response to [`NOBODY`] that may contain these ids.
     pub fn of(answer: &Response, seal: &Seal, ids: impl Iterator<Item = (Kind, Seq)>) -> Self {
         // A response is always JSON.
         let text = serde_json::to_string(answer).unwrap_or_default();
@@ -195,7 +195,7 @@ impl Template {
     }
 }
 
-/// The answer of one of those who get the same but for ids.
+/// A shared response for one recipient.
 pub struct Filled {
     pub template: Arc<Template>,
     pub tenant: Arc<Tenant>,
@@ -203,12 +203,12 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// How long its JSON is.
+    /// Length of its JSON.
     pub fn bytes(&self) -> usize {
         self.template.bytes()
     }
 
-    /// Adds its JSON to a text.
+    /// Appends its JSON to `text`.
     pub fn write(&self, text: &mut Vec<u8>) {
         let Template { parts, end } = &*self.template;
         for (before, (kind, seq)) in parts {
@@ -222,7 +222,7 @@ impl Filled {
     pub fn text(&self) -> String {
         let mut text = Vec::with_capacity(self.bytes());
         self.write(&mut text);
-        // Of texts and ids.
+        // Never fails: it consists of text and ids.
         String::from_utf8(text).unwrap_or_default()
     }
 }

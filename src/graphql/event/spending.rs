@@ -1,8 +1,8 @@
-//! How many bytes of events a user may be sent, over all of their subscriptions together.
+//! The limit of event bytes per user, over all subscriptions of the user together.
 //!
-//! A user who is past that is not cut off: their subscriptions take nothing more out of their mailboxes until there is room again. So
-//! overviews and views merge meanwhile, and a subscription to items that falls too far behind ends as a slow reader does, to be resumed
-//! from its last cursor. Nothing is lost, and other users do not wait.
+//! A user beyond the limit is not disconnected: the user's subscriptions stop taking events from their mailboxes until
+//! there is room again. Meanwhile overviews and views merge, and a subscription to items that falls too far behind ends
+//! as for a slow reader, to be resumed from its last cursor. Nothing is lost, and other users do not wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use tokio::time::sleep;
 use crate::app::App;
 use crate::graphql::admission::{Allowance, Bucket};
 
-/// What an event costs at least: it takes work, however short it is.
+/// Minimum cost of an event: even a short one takes work.
 const EVENT_BYTES: usize = 1024;
 
-/// What an item costs that is read from the database for a resume, besides what its event costs.
+/// Cost of an item that is read from the database for a resume, besides the cost of its event.
 const ITEM_BYTES: usize = 1024;
 
-/// What reading a part of the missed items costs, also where it is empty.
+/// Cost of reading a page of missed items, even an empty one.
 const PAGE_BYTES: usize = 16 * 1024;
 
-/// What a field of an event may take: as much as the longest body.
+/// Estimate for a field of an event: as much as the longest body.
 const FIELD_BYTES: usize = 16 * 1024;
 
-/// The longest time until a subscription looks again whether there is room.
+/// Longest pause before a subscription checks again whether there is room.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Users above which those that have spent nothing lately are forgotten.
+/// Number of users from which full buckets without subscriptions are dropped.
 const USERS: usize = 1024;
 
-/// What all users have spent.
+/// The spending of all users.
 #[derive(Debug)]
 pub struct Spendings {
     of: Allowance,
@@ -42,25 +42,25 @@ pub struct Spendings {
     users: Mutex<(HashMap<UserId, Arc<Spending>>, usize)>,
 }
 
-/// What a user has spent.
+/// The spending of one user.
 #[derive(Debug)]
 pub struct Spending {
     app: Arc<App>,
     of: Allowance,
-    /// So that nothing but this is looked at while there is room.
+    /// Whether the bucket lacked bytes at the last look. While there is room, only this is read.
     is_over: AtomicBool,
     bucket: Mutex<Bucket>,
 }
 
 impl Spendings {
-    /// As the settings allow.
+    /// With the configured limits.
     pub fn new(app: &App) -> Self {
         let limits = &app.config.limits;
         let of = Allowance::a_minute(limits.event_bytes);
         Self { of, largest: limits.answer_bytes, users: Mutex::new((HashMap::new(), USERS)) }
     }
 
-    /// What a user has spent. `None` if there is no limit.
+    /// The spending of a user; `None` if there is no limit.
     pub fn of(&self, app: &Arc<App>, user: UserId) -> Option<Arc<Spending>> {
         if self.of.many == 0 {
             return None;
@@ -71,7 +71,7 @@ impl Spendings {
             return Some(spending.clone());
         }
         if known.len() >= *room {
-            // A client that comes back finds what it has spent before.
+            // Buckets that are not full stay, so that reconnecting does not refill them.
             known.retain(|_, of| Arc::strong_count(of) > 1 || !of.is_full());
             known.shrink_to_fit();
             *room = USERS.max(2 * known.len());
@@ -82,19 +82,19 @@ impl Spendings {
         Some(spending)
     }
 
-    /// The most that an event with so many fields may take.
+    /// Estimate for an event with this many fields.
     pub fn estimate(&self, fields: usize) -> usize {
         fields.saturating_mul(FIELD_BYTES).clamp(EVENT_BYTES, self.largest.max(EVENT_BYTES))
     }
 }
 
 impl Spending {
-    /// Whether nothing more may be sent now.
+    /// Whether nothing may be sent now.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Relaxed) && self.missing() > 0
     }
 
-    /// Waits until something may be sent again.
+    /// Waits until events may be sent again.
     pub async fn recovered(&self) {
         self.app.metrics.events_slowed.inc();
         loop {
@@ -106,22 +106,22 @@ impl Spending {
         }
     }
 
-    /// An event of so many bytes is sent.
+    /// Charges for an event that is sent.
     pub fn event(&self, bytes: usize) {
         self.change(units(bytes.max(EVENT_BYTES)));
     }
 
-    /// So much may be needed for an event that is about to be made.
+    /// Reserves bytes for an event that is about to be made.
     pub fn reserve(&self, bytes: usize) {
         self.change(units(bytes));
     }
 
-    /// It was made of so many bytes.
+    /// Replaces a reservation by the size of the event.
     pub fn settle(&self, reserved: usize, bytes: usize) {
         self.change(units(bytes.max(EVENT_BYTES)) - units(reserved));
     }
 
-    /// So much was read of what was missed.
+    /// Charges for missed items that were read.
     pub fn missed(&self, pages: usize, items: usize) {
         self.change(units(pages * PAGE_BYTES + items * ITEM_BYTES));
     }

@@ -15,12 +15,12 @@ use crate::model::seal;
 
 names!(Deliveries, "OutboundDeliveryConnection", "OutboundDeliveryEdge");
 
-/// Ways out of the inbox.
+/// Channels that lead out of the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum OutboundChannel {
     /// To your server.
     Webhook,
-    /// By mail to a user.
+    /// By email to a user.
     Email,
     /// By a WeChat template message to a follower of the tenant's official account.
     #[graphql(name = "WECHAT")]
@@ -65,13 +65,13 @@ impl OutboundDelivery {
 /// An event for an endpoint or a user, and the result of sending it.
 #[Object]
 impl OutboundDelivery {
-    /// Opaque, and the same in each attempt: the `webhook-id` of a webhook, the part of a letter's `Message-ID` before
+    /// Opaque, and the same in each attempt: the `webhook-id` of a webhook, the part of an email's `Message-ID` before
     /// the `@`, the `client_msg_id` of a WeChat message.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
         ID(Call::of(ctx).tenant.seal.close(seal::Kind::Delivery, 0, self.0.id))
     }
 
-    /// The way that it takes.
+    /// Its channel.
     async fn channel(&self) -> OutboundChannel {
         self.1.into()
     }
@@ -105,7 +105,7 @@ impl OutboundDelivery {
         self.0.happened_at.into()
     }
 
-    /// How far it is.
+    /// Its state.
     async fn state(&self) -> OutboundDeliveryState {
         self.0.state.into()
     }
@@ -154,19 +154,19 @@ pub struct DeliveryQuery;
 
 #[Object]
 impl DeliveryQuery {
-    /// Outbound deliveries, newest first; 20 without `first` and `last`. A filtered page looks at 10,000 deliveries:
-    /// it may be short or empty, and continues at its `endCursor` (`startCursor`). SERVICE, ADMIN.
+    /// Outbound deliveries, newest first; 20 without `first` and `last`. A filtered page scans 10,000 deliveries: it
+    /// may have fewer than requested, or none, and continues at its `endCursor` (`startCursor`). SERVICE, ADMIN.
     async fn outbound_deliveries(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which deliveries; all where it is left out.")] filter: Option<OutboundDeliveryFilter>,
-        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only older ones than the delivery at this cursor.")] after: Option<String>,
+        #[graphql(desc = "Which deliveries to list. Default: all.")] filter: Option<OutboundDeliveryFilter>,
+        #[graphql(desc = "Page size from the newest on, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only deliveries older than the one at this cursor.")] after: Option<String>,
         #[graphql(
-            desc = "So many from the oldest on, 200 at the most; not with `first`, unless `before` alone is given."
+            desc = "Page size from the oldest on, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
         )]
         last: Option<i32>,
-        #[graphql(desc = "Only newer ones than the delivery at this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only deliveries newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<Walked<OutboundDelivery, Deliveries>> {
         let call = Call::by(ctx, STAFF)?;
         let open = |cursor: &str| call.tenant.seal.open(seal::Kind::Row, cursor).map(|(_, id)| id);
@@ -177,7 +177,7 @@ impl DeliveryQuery {
         };
         let page = lane::page(call.app, call.tenant, &filter, slice).await?;
         let kinds = lane::kinds(call.app, call.tenant).await?;
-        // Nothing where its lane was deleted a moment ago.
+        // `None` if its destination was just deleted.
         let one = |of: Delivery| Some((of.id, OutboundDelivery::along(*kinds.get(&of.lane_id)?, of)));
         let rows = page.deliveries.into_iter().filter_map(one);
         Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))

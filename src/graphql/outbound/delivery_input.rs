@@ -14,7 +14,7 @@ use crate::graphql::scalars::Instant;
 use crate::model::check;
 use crate::model::seal::Kind;
 
-/// How far a delivery is.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum OutboundDeliveryState {
     /// It waits for its first or next attempt.

@@ -23,7 +23,7 @@ pub struct NotificationDeliveries {
     pub dead: i32,
 }
 
-/// Delivery counts of notifications that were asked for together.
+/// Delivery counts for the notifications of a request, read in one batch.
 pub type SharedFigures = AtOnce<i64, BTreeMap<Kind, Figures>>;
 
 impl SharedFigures {

@@ -30,7 +30,7 @@ impl MailRelay {
         lane_id(Call::of(ctx), self.0.id)
     }
 
-    /// Without user name and password, which are never shown again.
+    /// URL of the server, without user name and password, which are never shown again.
     async fn url(&self) -> &str {
         &self.0.url
     }
@@ -75,12 +75,12 @@ impl MailRelay {
         self.0.last_error.as_deref()
     }
 
-    /// Due letters that wait for their first or next attempt.
+    /// Due emails that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
     }
 
-    /// Letters of the retention window that were given up.
+    /// Emails of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
@@ -117,9 +117,9 @@ impl From<MailRelayInput> for mail::Change {
 /// Whether a relay sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum MailRelaySwitch {
-    /// It sends what is due at once, even if it was disabled or resting.
+    /// Sends due emails at once, even if the relay was disabled or resting.
     On,
-    /// It holds letters back. They are sent when it is on again, as far as the retention window reaches.
+    /// Holds emails back. They are sent when it is on again, as far as the retention window reaches.
     Off,
 }
 
@@ -140,12 +140,12 @@ pub struct MailMutation;
 
 #[Object]
 impl MailMutation {
-    /// Creates the tenant's relay, or replaces all of its settings and tries due letters at once. A new relay sends
-    /// what is published from now on. `CONFLICT` if the server has no key to seal secrets (`TIDINGS_KEY`). ADMIN.
+    /// Creates the tenant's relay, or replaces all of its settings and tries due emails at once. A new relay sends
+    /// notifications published from now on. `CONFLICT` if the server has no key to seal secrets (`TIDINGS_KEY`). ADMIN.
     async fn save_mail_relay(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "All of it.")] input: MailRelayInput,
+        #[graphql(desc = "All settings.")] input: MailRelayInput,
     ) -> Result<MailRelay> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Tenant, &[]);
@@ -157,7 +157,7 @@ impl MailMutation {
     async fn switch_mail_relay(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which.")] to: MailRelaySwitch,
+        #[graphql(desc = "The new state.")] to: MailRelaySwitch,
     ) -> Result<MailRelay> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Tenant, &[]);

@@ -1,4 +1,4 @@
-//! The tenant's sender of Web Push, and the browsers of its users.
+//! The tenant's Web Push sender, and the browsers of its users.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::audit_entry;
@@ -14,7 +14,7 @@ use crate::graphql::context::{ADMIN, Call};
 use crate::graphql::json::Json;
 use crate::graphql::scalars::int;
 
-/// By what a tenant's messages go to users' browsers, over the push services that these have chosen.
+/// The sender of messages to users' browsers, by the push services that the browsers chose.
 pub struct WebPush(Box<lane::Lane>);
 
 impl From<lane::Lane> for WebPush {
@@ -23,7 +23,7 @@ impl From<lane::Lane> for WebPush {
     }
 }
 
-/// By what a tenant's messages go to users' browsers, over the push services that these have chosen.
+/// The sender of messages to users' browsers, by the push services that the browsers chose.
 #[Object]
 impl WebPush {
     /// Opaque.
@@ -31,62 +31,62 @@ impl WebPush {
         lane_id(Call::of(ctx), self.0.id)
     }
 
-    /// Where push services reach somebody who knows what is sent.
+    /// How push services reach the operator.
     async fn contact(&self) -> &str {
         self.0.sender.as_deref().unwrap_or_default()
     }
 
-    /// What push services may not take of it, though it was saved; empty where nothing is wrong.
+    /// Why some push services may refuse `contact`; empty if none is known to.
     async fn warnings(&self) -> Vec<String> {
         push::contact_warning(self.0.sender.as_deref().unwrap_or_default()).into_iter().collect()
     }
 
-    /// The public key that browsers subscribe by, in base64url. The private one nobody is shown.
+    /// The public key that browsers subscribe with, in base64url. The private key is never shown.
     async fn key(&self) -> &str {
         self.0.public_key.as_deref().unwrap_or_default()
     }
 
-    /// What links of notifications that are paths belong to; null: to the page whose service worker opens them.
+    /// Base URL for links that are paths. Null: the page of the service worker that opens them.
     async fn link_base(&self) -> Option<&str> {
         self.0.link_base.as_deref()
     }
 
-    /// Whom it tells that it was disabled.
+    /// Sent when Web Push is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
         lane::alarm_of(&self.0).map(Into::into)
     }
 
-    /// Whether anything is sent by it.
+    /// Whether it is used.
     async fn state(&self) -> OutboundState {
         self.0.state.into()
     }
 
-    /// Why the last attempt failed that did, whatever push service it was at; 500 bytes at most.
+    /// Why the last failed attempt failed, at any push service; 500 bytes at most.
     async fn last_error(&self) -> Option<&str> {
         self.0.last_error.as_deref()
     }
 
-    /// How many messages wait to be sent, or to be tried again. What is not due yet is not among them.
+    /// Due messages that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
     }
 
-    /// How many messages were given up, of those of the retention window.
+    /// Messages of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
         Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 }
 
-/// All of Web Push, but for its keys, which are made once and stay.
+/// All settings of Web Push. Its keys are not among them: they are created once and stay.
 #[derive(InputObject)]
 pub struct WebPushInput {
-    /// How push services reach the operator: `mailto:ops@example.com`, or an https URL; 256 bytes at the most. At
-    /// `localhost` it is saved with a warning: Apple's push service refuses it.
+    /// How push services reach the operator: `mailto:ops@example.com`, or an https URL; at most 256 bytes. A contact
+    /// without a public domain, such as `localhost`, is saved with a warning: Apple's push service refuses it.
     pub contact: String,
-    /// What links of notifications that are paths belong to: an absolute http(s) URL. Where it is left out, they belong to the page whose
-    /// service worker opens them.
+    /// Base URL for links that are paths: an absolute http(s) URL. Default: the page of the service worker that opens
+    /// them.
     pub link_base: Option<String>,
-    /// Whom it tells that it was disabled; the log and the figures where it is left out.
+    /// Sent when Web Push is disabled. Default: only the log and the metrics report it.
     pub alarm: Option<OutboundAlarmInput>,
 }
 
@@ -97,19 +97,19 @@ impl From<WebPushInput> for push::Change {
     }
 }
 
-/// Whether Web Push is to send.
+/// Whether Web Push sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum WebPushSwitch {
-    /// What is due, at once: also where it was disabled.
+    /// Sends due messages at once, even if it was disabled.
     On,
-    /// Nothing for now. What happens meanwhile is sent when it is on again, as far as the retention window goes back.
+    /// Holds messages back. They are sent when it is on again, as far as the retention window reaches.
     Off,
 }
 
-/// What saving or deleting a browser's subscription did.
+/// The result of saving or deleting a browser's subscription.
 #[derive(SimpleObject)]
 pub struct PushSubscriptionPayload {
-    /// How many browsers the user is reached in now.
+    /// Number of browsers that reach the user now.
     pub push_subscription_count: i32,
     #[graphql(flatten)]
     pub subject: Subject,
@@ -120,13 +120,13 @@ pub struct PushQuery;
 
 #[Object]
 impl PushQuery {
-    /// The tenant's Web Push; null where it has none. ADMIN.
+    /// The tenant's Web Push, or null. ADMIN.
     async fn web_push(&self, ctx: &Context<'_>) -> Result<Option<WebPush>> {
         let call = Call::by(ctx, ADMIN)?;
         Ok(lane::only(call.app, call.tenant, Kind::WebPush).await?.map(Into::into))
     }
 
-    /// The `applicationServerKey` for `PushManager.subscribe`, in base64url; null where Web Push is off.
+    /// The `applicationServerKey` for `PushManager.subscribe`, in base64url; null if Web Push is off. Any role.
     async fn web_push_key(&self, ctx: &Context<'_>) -> Result<Option<String>> {
         let call = Call::of(ctx);
         Ok(push::public_key(call.app, call.tenant).await?)
@@ -138,12 +138,13 @@ pub struct PushMutation;
 
 #[Object]
 impl PushMutation {
-    /// Makes the tenant's Web Push with keys of its own, or replaces all of its settings but them, and tries at once what is due. A new one
-    /// sends what is published from now on. `CONFLICT` where the server was given no key to keep secrets with. ADMIN.
+    /// Creates the tenant's Web Push with its own keys, or replaces all settings except the keys and tries due messages
+    /// at once. A new one sends notifications published from now on. `CONFLICT` if the server has no key to seal
+    /// secrets (`TIDINGS_KEY`). ADMIN.
     async fn save_web_push(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "All of it.")] input: WebPushInput,
+        #[graphql(desc = "All settings.")] input: WebPushInput,
     ) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
@@ -151,11 +152,11 @@ impl PushMutation {
         Ok(saved.map_err(|error| error.within("input"))?.into())
     }
 
-    /// Lets the tenant's Web Push send, or not. `NOT_FOUND` where there is none. ADMIN.
+    /// Switches the tenant's Web Push on or off. `NOT_FOUND` if there is none. ADMIN.
     async fn switch_web_push(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which.")] to: WebPushSwitch,
+        #[graphql(desc = "The new state.")] to: WebPushSwitch,
     ) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
@@ -167,15 +168,15 @@ impl PushMutation {
         .into())
     }
 
-    /// Gives the tenant's Web Push other keys, as when somebody else may know them. This ends all subscriptions: nobody is reached until
-    /// their browser has subscribed again, by the new key. `NOT_FOUND` where there is none. ADMIN.
+    /// Replaces the keys of the tenant's Web Push, for example after a leak. This ends all subscriptions: it reaches
+    /// users again once their browsers have subscribed with the new key. `NOT_FOUND` if there is none. ADMIN.
     async fn renew_web_push_key(&self, ctx: &Context<'_>) -> Result<WebPush> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
         Ok(push::renew(call.app, call.tenant).await?.into())
     }
 
-    /// Deletes the tenant's Web Push with its keys, with all that was to be sent, or was sent, by it, and with all subscriptions. ADMIN.
+    /// Deletes the tenant's Web Push with its keys, its deliveries and all subscriptions. ADMIN.
     async fn delete_web_push(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
@@ -186,17 +187,18 @@ impl PushMutation {
         Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, of.id)) })
     }
 
-    /// Reaches the token's user in a browser from now on; SERVICE and ADMIN name one by `user`. Whoever was reached in it before is so no
-    /// more. At most 10 browsers a user: with another one the oldest goes. It may be saved as often as you like. `CONFLICT` where the
-    /// tenant has no Web Push.
+    /// Subscribes a browser for the token's user; SERVICE and ADMIN name a `user`. Another user's subscription of the
+    /// same browser ends. At most 10 browsers per user: one more replaces the oldest. Repeated calls are fine.
+    /// `CONFLICT` if the tenant has no Web Push.
     async fn save_push_subscription(
         &self,
         ctx: &Context<'_>,
         #[graphql(
-            desc = "The browser's `PushSubscription`, as its `toJSON()` has it: `endpoint`, an https URL of at most 2,048 bytes, and `keys` with `p256dh` and `auth`."
+            desc = "The browser's `PushSubscription`, as its `toJSON()` returns it: `endpoint`, an https URL of at most 2,048 bytes, and `keys` with `p256dh` and `auth`."
         )]
         subscription: Json,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<PushSubscriptionPayload> {
         let call = Call::of(ctx);
         let user = call.subject("user", user.as_ref()).await?;
@@ -206,12 +208,14 @@ impl PushMutation {
         payload(call, user).await
     }
 
-    /// Reaches the token's user no more in a browser; SERVICE and ADMIN name one by `user`. Nothing happens where they were not, or the tenant does not know them.
+    /// Ends a browser's subscription for the token's user; SERVICE and ADMIN name a `user`. Does nothing if there is
+    /// none, or if the tenant does not know the user.
     async fn delete_push_subscription(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The `endpoint` of the browser's `PushSubscription`.")] endpoint: String,
-        #[graphql(desc = "Whose, by the partner's own id; USER need not name themselves.")] user: Option<ID>,
+        #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
+        user: Option<ID>,
     ) -> Result<PushSubscriptionPayload> {
         let call = Call::of(ctx);
         let Some(user) = call.known_subject("user", user.as_ref()).await? else {

@@ -186,7 +186,7 @@ impl WebhookMutation {
     async fn create_webhook_endpoint(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "What it is.")] input: CreateWebhookEndpointInput,
+        #[graphql(desc = "The new endpoint.")] input: CreateWebhookEndpointInput,
     ) -> Result<CreateWebhookEndpointPayload> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Endpoint, &[]);
@@ -203,14 +203,14 @@ impl WebhookMutation {
         #[graphql(desc = "What to change.")] input: UpdateWebhookEndpointInput,
     ) -> Result<WebhookEndpoint> {
         let call = Call::by(ctx, ADMIN)?;
-        // What is wrong with the input is told first, whatever the id: there is no endpoint 0.
+        // Wrong input is reported before an unknown id: no endpoint has number 0.
         let row = call.tenant.seal.open(Kind::Lane, &id).map_or(0, |(_, row)| row);
         call.audits(ctx, Subject::Endpoint, &[row]);
         let updated = async { webhook::update(call.app, call.tenant, row, &input.change()?).await };
         Ok(updated.await.map_err(|error| told_of(&id)(error).within("input"))?.into())
     }
 
-    /// Makes a new secret. Requests are signed with both for 24 hours. ADMIN.
+    /// Creates a new secret. Requests are signed with both for 24 hours. ADMIN.
     async fn rotate_webhook_secret(
         &self,
         ctx: &Context<'_>,

@@ -103,9 +103,9 @@ impl From<WeChatAccountInput> for wechat::Change {
 /// Whether an account sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
 pub enum WeChatAccountSwitch {
-    /// It sends what is due at once, even if it was disabled or resting.
+    /// Sends due messages at once, even if the account was disabled or resting.
     On,
-    /// It holds messages back. They are sent when it is on again, as far as the retention window reaches.
+    /// Holds messages back. They are sent when it is on again, as far as the retention window reaches.
     Off,
 }
 
@@ -127,12 +127,12 @@ pub struct WeChatMutation;
 #[Object]
 impl WeChatMutation {
     /// Creates the tenant's WeChat account, or replaces all of its settings and tries due messages at once. A new
-    /// account sends what is published from now on. `CONFLICT` if the server has no key to seal secrets
+    /// account sends notifications published from now on. `CONFLICT` if the server has no key to seal secrets
     /// (`TIDINGS_KEY`). ADMIN.
     async fn save_we_chat_account(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "All of it.")] input: WeChatAccountInput,
+        #[graphql(desc = "All settings.")] input: WeChatAccountInput,
     ) -> Result<WeChatAccount> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Tenant, &[]);
@@ -144,7 +144,7 @@ impl WeChatMutation {
     async fn switch_we_chat_account(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which.")] to: WeChatAccountSwitch,
+        #[graphql(desc = "The new state.")] to: WeChatAccountSwitch,
     ) -> Result<WeChatAccount> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits::<&str>(ctx, Subject::Tenant, &[]);

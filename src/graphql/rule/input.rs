@@ -42,14 +42,14 @@ pub struct NotificationRuleInput {
     /// When the row is gone.
     #[graphql(default_with = "Some(RuleResolve::Retract)")]
     pub resolve: Option<RuleResolve>,
-    /// A row counts as gone after so many complete results in a row without it, 1 to 100.
+    /// A row counts as gone after this many consecutive complete results without it, 1 to 100.
     #[graphql(default_with = "Some(1)")]
     pub resolve_after: Option<i32>,
     /// Whether a changed row amends its notification.
     #[graphql(default_with = "Some(true)")]
     pub amend: Option<bool>,
-    /// A row that is still there raises a new notification after so long, a minute to a year, which replaces the
-    /// previous one. Default: once.
+    /// Seconds after which a row that is still there raises a new notification, which replaces the previous one: a
+    /// minute to a year. Default: once.
     pub repeat_after_seconds: Option<i32>,
     /// What happens to the rows of the first complete result.
     #[graphql(default_with = "Some(RuleFirstRun::Baseline)")]
@@ -84,9 +84,9 @@ pub struct RuleScanInput {
 pub enum RuleAudienceInput {
     /// The subscribers of an action on a target: users and groups.
     Reminder(RuleReminderInput),
-    /// The user whose id is in this column.
+    /// Column with your id of the user.
     UserColumn(String),
-    /// The group whose code is in this column.
+    /// Column with the code of the group.
     GroupColumn(String),
     /// `true`: all users of the tenant.
     Everyone(bool),
@@ -150,7 +150,10 @@ impl RuleAudienceInput {
         Ok(match self {
             Self::Everyone(true) => Audience::Everyone,
             Self::Everyone(false) => {
-                return Err(crate::error::Error::bad_input("everyone", "must be true, or name who it is instead"));
+                return Err(crate::error::Error::bad_input(
+                    "everyone",
+                    "must be true, or choose another audience instead",
+                ));
             }
             Self::UserColumn(column) => Audience::UserColumn(column),
             Self::GroupColumn(column) => Audience::GroupColumn(column),

@@ -38,7 +38,7 @@ impl RuleQuery {
     async fn notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which rule.")] code: String,
+        #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<Option<NotificationRule>> {
         let call = Call::by(ctx, ADMIN)?;
         match rule::find(call.app, call.tenant, &code).await {
@@ -69,7 +69,7 @@ impl RuleMutation {
     async fn save_notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "All of the rule.")] input: NotificationRuleInput,
+        #[graphql(desc = "The whole rule.")] input: NotificationRuleInput,
     ) -> Result<NotificationRule> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, Subject::Rule, &[&input.code]);
@@ -80,12 +80,15 @@ impl RuleMutation {
         Ok(saved.await.map_err(|error| error.within("input"))?.into())
     }
 
-    /// Deletes a rule. Its notifications stay, unless they are to be retracted. ADMIN.
+    /// Deletes a rule. Its notifications stay, unless `retract` is true. ADMIN.
     async fn delete_notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which rule.")] code: String,
-        #[graphql(default_with = "Some(false)", desc = "Whether what it has raised, and not resolved, is taken back.")]
+        #[graphql(desc = "Code of the rule.")] code: String,
+        #[graphql(
+            default_with = "Some(false)",
+            desc = "Whether to retract its notifications of rows that are not gone."
+        )]
         retract: Option<bool>,
     ) -> Result<DeletePayload> {
         let call = Call::by(ctx, ADMIN)?;
@@ -98,7 +101,7 @@ impl RuleMutation {
     async fn pause_notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which rule.")] code: String,
+        #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<NotificationRule> {
         let call = Call::by(ctx, ADMIN)?;
         call.audits(ctx, Subject::Rule, &[&code]);
@@ -109,10 +112,10 @@ impl RuleMutation {
     async fn resume_notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which rule.")] code: String,
+        #[graphql(desc = "Code of the rule.")] code: String,
         #[graphql(
             default_with = "Some(false)",
-            desc = "Whether what the next complete result finds to be new is remembered, and not raised."
+            desc = "Whether new rows of the next complete result are only remembered and raise nothing."
         )]
         baseline: Option<bool>,
     ) -> Result<NotificationRule> {
@@ -121,16 +124,14 @@ impl RuleMutation {
         Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
     }
 
-    /// Scans as the rule would and writes nothing. Returns what it would raise, amend and resolve, and what it costs.
+    /// Scans like the rule, but writes nothing: returns the notifications to raise, amend and resolve, and the cost.
     /// The audit log records the source and the query. ADMIN.
     async fn try_notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "All of the rule; where there is one of this code, as a change of it.")]
+        #[graphql(desc = "The whole rule. If a rule with this code exists, this is tried as a change of it.")]
         input: NotificationRuleInput,
-        #[graphql(default_with = "Some(20)", desc = "How many samples of what is new; at most 100.")] first: Option<
-            i32,
-        >,
+        #[graphql(default_with = "Some(20)", desc = "Number of samples of new rows, at most 100.")] first: Option<i32>,
     ) -> Result<TryRulePayload> {
         let call = Call::by(ctx, ADMIN)?;
         let first = usize::try_from(first.unwrap_or(20)).map_err(|_| Error::bad_input("first", "must be 0 to 100"))?;
@@ -145,7 +146,7 @@ impl RuleMutation {
     async fn run_notification_rule(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "Which rule.")] code: String,
+        #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<RuleRun> {
         let call = Call::by(ctx, STAFF)?;
         call.audits(ctx, Subject::Rule, &[&code]);
@@ -157,7 +158,7 @@ impl RuleMutation {
     async fn report_rule_rows(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "The rows, and what they are.")] input: ReportRuleRowsInput,
+        #[graphql(desc = "The rows of a result, or of a part of it.")] input: ReportRuleRowsInput,
     ) -> Result<RuleRun> {
         let call = Call::by(ctx, STAFF)?;
         let reported = async {

@@ -49,9 +49,9 @@ pub struct RuleScan {
 pub struct RuleAudience {
     /// The subscribers of an action on a target.
     pub reminder: Option<RuleReminder>,
-    /// The user whose id is in this column.
+    /// Column with your id of the user.
     pub user_column: Option<String>,
-    /// The group whose code is in this column.
+    /// Column with the code of the group.
     pub group_column: Option<String>,
     /// All users of the tenant.
     pub everyone: bool,
@@ -143,7 +143,7 @@ impl NotificationRule {
         self.0.definition.resolve.into()
     }
 
-    /// A row counts as gone after so many complete results in a row without it.
+    /// A row counts as gone after this many consecutive complete results without it.
     async fn resolve_after(&self) -> i32 {
         int(self.0.definition.resolve_after)
     }
@@ -153,7 +153,7 @@ impl NotificationRule {
         self.0.definition.amends
     }
 
-    /// A row that is still there raises a new notification after so many seconds; null for never.
+    /// Seconds after which a row that is still there raises a new notification; null for never.
     async fn repeat_after_seconds(&self) -> Option<i32> {
         self.0.definition.repeat_after.map(|millis| int(millis / 1000))
     }
@@ -210,17 +210,17 @@ impl NotificationRule {
         Ok(rule::runs(Call::of(ctx).app, &self.0, most).await?.into_iter().map(RuleRun).collect())
     }
 
-    /// The notifications whose rows are not gone, newest first; 20 without `first` and `last`.
+    /// Its notifications of rows that are not gone, newest first; 20 without `first` and `last`.
     async fn open_notifications(
         &self,
         ctx: &Context<'_>,
-        #[graphql(desc = "So many from the newest on, 200 at the most.")] first: Option<i32>,
-        #[graphql(desc = "Only older ones than the notification at this cursor.")] after: Option<String>,
+        #[graphql(desc = "Page size from the newest on, at most 200.")] first: Option<i32>,
+        #[graphql(desc = "Only notifications older than the one at this cursor.")] after: Option<String>,
         #[graphql(
-            desc = "So many from the oldest on, 200 at the most; not with `first`, unless `before` alone is given."
+            desc = "Page size from the oldest on, at most 200. Not with `first`, unless exactly one cursor is given: `before` selects `last`."
         )]
         last: Option<i32>,
-        #[graphql(desc = "Only newer ones than the notification at this cursor.")] before: Option<String>,
+        #[graphql(desc = "Only notifications newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<Walked<Plain<Notification>, OpenNotifications>> {
         let call = Call::of(ctx);
         let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);

@@ -35,7 +35,7 @@ impl RuleRun {
     }
 
     /// Duration in seconds, including the source's part.
-    #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
+    #[expect(clippy::cast_precision_loss, reason = "seconds for people need no such precision")]
     async fn seconds(&self) -> f64 {
         self.0.millis as f64 / 1000.0
     }
@@ -55,7 +55,7 @@ impl RuleRun {
         int(self.0.amended)
     }
 
-    /// Notifications whose rows are gone.
+    /// Notifications of rows that are gone.
     async fn resolved(&self) -> i32 {
         int(self.0.resolved)
     }

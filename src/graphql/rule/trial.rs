@@ -43,14 +43,14 @@ pub struct RuleSample {
     pub body: Option<String>,
     /// By the type's template.
     pub link: Option<String>,
-    /// What is wrong with the type's template for this row.
+    /// The error of the type's template for this row.
     pub template_error: Option<String>,
     /// Users it would address. Preferences do not count.
     pub audience_size: i32,
 }
 
 impl From<rule::Trial> for TryRulePayload {
-    #[expect(clippy::cast_precision_loss, reason = "nobody looks at it that closely")]
+    #[expect(clippy::cast_precision_loss, reason = "seconds for people need no such precision")]
     fn from(of: rule::Trial) -> Self {
         Self {
             rows: int(of.found),

@@ -1,4 +1,4 @@
-//! Bodies that tell how far a request was read, and when its response is complete.
+//! Bodies that note when a request was read completely, and when its response is complete.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use hyper::body::{Frame, Incoming, SizeHint};
 
 use super::state::InFlight;
 
-/// The body of a request, which notes when it was read to its end.
+/// The body of a request. It notes when it was read to its end.
 #[derive(Debug)]
 pub struct RequestBody {
     body: Incoming,
@@ -18,7 +18,7 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
-    /// With a flag that becomes true then.
+    /// Also returns the flag that is set at the end of the body.
     pub fn new(body: Incoming) -> (Self, Arc<AtomicBool>) {
         let is_read = Arc::new(AtomicBool::new(body.is_end_stream()));
         (Self { body, is_read: is_read.clone() }, is_read)

@@ -1,13 +1,13 @@
-//! How many files the system lets this process open: each connection is one.
+//! The limit of open files of this process. Each connection needs one.
 
-/// What is open besides connections and the database.
+/// Files that are open besides connections and the database.
 const OTHERS: u64 = 64;
 
-/// Files of a connection to the database: SQLite has three for each.
+/// Files of a database connection. SQLite has three for each.
 const OF_DATABASE: u64 = 3;
 
-/// How many connections there is room for of those that are asked for, after what the system allows was raised as far as
-/// needed and possible.
+/// How many of the requested connections the limit of open files leaves room for. First raises that limit as far as
+/// needed and allowed.
 #[cfg(unix)]
 pub fn room(asked: u32, database: u32) -> u32 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -1,4 +1,4 @@
-//! How many connections there may be, in all and by network.
+//! Limits the number of connections, in total and by network.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl ConnectionLimiter {
         Self::new(app, max as usize, false)
     }
 
-    /// For the listener of health and metrics, which does not count by address.
+    /// For the listener of health and metrics, which has no limit by address.
     pub fn admin(app: &Arc<App>) -> Arc<Self> {
         Self::new(app, ADMIN_CONNECTIONS, true)
     }
@@ -64,7 +64,7 @@ impl ConnectionLimiter {
         &self.app
     }
 
-    /// `None` if the server or the address has its maximum: the connection is to be closed at once.
+    /// `None` if the server or the address has its maximum. The caller then closes the connection at once.
     pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
         let network = self.counted_network(address);
         let max_per_network = self.app.config.connections.connections_per_address as usize;
@@ -83,13 +83,13 @@ impl ConnectionLimiter {
         Some(ConnectionPermit { limiter: self.clone(), network })
     }
 
-    /// The network to count by; `None` for a proxy, which brings the connections of many clients.
+    /// The network to count by. `None` for a proxy, which carries the connections of many clients.
     fn counted_network(&self, address: IpAddr) -> Option<Network> {
         let is_proxy = self.app.config.connections.proxies.have(address.to_canonical());
         (!self.is_admin && !is_proxy).then(|| Network::of(address))
     }
 
-    /// Counts a connection that could not be accepted, mostly for lack of file descriptors, and logs it once a minute.
+    /// Counts a connection that could not be accepted, mostly for lack of file descriptors. Logs once a minute.
     pub fn note_failed_accept(&self, error: &std::io::Error) {
         self.app.metrics.refused("accept");
         let now = Instant::now();

@@ -1,7 +1,7 @@
-//! Connections: accepted, counted, served by hyper, and closed by time-outs.
+//! Accepts, counts and serves connections (with hyper), and closes them after time-outs.
 //!
-//! A connection must send a request's header within 10 s, may rest for 75 s between requests, and must take something of a response
-//! every 30 s. Beyond the maximum, in all or by address, new connections are closed at once.
+//! A client must send a request's header within 10 s, may be idle for 75 s between requests, and must read something of
+//! a response every 30 s. Beyond the maximum, in total or by address, new connections are closed at once.
 
 mod body;
 mod files;
@@ -38,20 +38,20 @@ use stream::Stream;
 /// Pause after a connection could not be accepted, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A client of HTTP/2 that was silent for this long is pinged, and has as long to answer.
+/// An HTTP/2 client that was silent for this long is pinged, and has as long to answer.
 const HTTP2_PING: Duration = Duration::from_secs(20);
 
-/// Concurrent requests of a connection over HTTP/2.
+/// Concurrent requests of an HTTP/2 connection.
 const HTTP2_STREAMS: u32 = 100;
 
-/// The most bytes of a header over HTTP/1. An address of 64 KiB must fit.
+/// The most bytes of an HTTP/1 header. A URL of 64 KiB must fit.
 const HEADER_BYTES: usize = 128 * 1024;
 
-/// At a shutdown, a connection without a request gets this long: its request may have been sent and not yet read.
+/// At a shutdown, a connection without a request stays open for this long: its request may have been sent but not read.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);
 
-/// Whether the server is about to stop: responses over HTTP/1 then close their connections, and none is closed at the moment when a
-/// request is sent over it.
+/// Whether the server is about to stop. HTTP/1 responses then close their connections, so that no connection is closed
+/// at the moment a client sends a request over it.
 #[derive(Clone, Debug, Default)]
 pub struct Draining(Arc<AtomicBool>);
 
@@ -65,8 +65,8 @@ impl Draining {
     }
 }
 
-/// Serves connections until `stop` is over, then answers the requests that were sent, and returns when all connections have ended.
-/// WebSockets leave their connections, and are not waited for.
+/// Serves connections until `stop` completes, then answers the requests that were sent, and returns when all
+/// connections have ended. Does not wait for WebSockets, which have left their connections.
 pub async fn serve(
     limiter: Arc<ConnectionLimiter>,
     draining: Draining,
@@ -93,7 +93,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((io, peer)) => accept(io, peer),
-            // The client has gone already.
+            // The client has disconnected already.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(error) => {
                 limiter.note_failed_accept(&error);
@@ -101,7 +101,7 @@ pub async fn serve(
             }
         }
     }
-    // Connections in the system's backlog may have sent a request that no other server can answer.
+    // Connections in the backlog may carry a request that no other server can answer.
     for (io, peer) in backlog(listener) {
         accept(io, peer);
     }
@@ -109,7 +109,7 @@ pub async fn serve(
     shutdown.closed().await;
 }
 
-/// The connections that the system has accepted and the server has not. Afterwards nothing listens any more.
+/// The connections that the system has accepted and the server has not. Closes the listener.
 fn backlog(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
     let listener = listener.into_std().ok();
     let accepted = std::iter::from_fn(move || listener.as_ref()?.accept().ok()).take(u16::MAX.into());
@@ -121,7 +121,7 @@ fn backlog(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr
 
 fn http() -> Builder<TokioExecutor> {
     let mut http = Builder::new(TokioExecutor::new());
-    // Some clients look for header names as they wrote them, others in title case.
+    // Some clients expect header names as they spelled them, others in title case.
     http.http1().max_buf_size(HEADER_BYTES).preserve_header_case(true).title_case_headers(true);
     http.http2()
         .timer(TokioTimer::new())
@@ -131,7 +131,7 @@ fn http() -> Builder<TokioExecutor> {
     http
 }
 
-/// Serves a connection until it ends or becomes a WebSocket. At a shutdown it ends after the requests that were sent.
+/// Serves a connection until it ends or becomes a WebSocket. At a shutdown, answers sent requests first.
 async fn serve_connection(
     http: Arc<Builder<TokioExecutor>>,
     stream: Stream,
@@ -146,7 +146,7 @@ async fn serve_connection(
             sleep(FIRST_REQUEST).await;
         }
     };
-    // Errors are the client's: it has gone, sent no HTTP, or timed out.
+    // Errors are the client's: it disconnected, sent no HTTP, or timed out.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = asked_to_end => {}
@@ -169,16 +169,16 @@ impl Service<Request<Incoming>> for RequestService {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let in_flight = self.state.begin_request(request.version());
-        // WebSockets count their bytes by it, and the audit log asks for the address.
+        // WebSockets count their bytes with it, and the audit log reads the address.
         request.extensions_mut().insert(self.state.clone());
         let is_http1 = request.version() < Version::HTTP_2;
         let (head, body) = request.into_parts();
         let (body, is_read) = RequestBody::new(body);
         let (response, draining) = (self.routes.call(Request::from_parts(head, body)), self.draining.clone());
-        // Boxed, so that a resting connection keeps no room for it.
+        // Boxed, so that an idle connection needs no memory for it.
         Box::pin(async move {
             let mut response = response.await?;
-            // An unread body would be in the way of the next request, so hyper closes the connection: say so.
+            // An unread body precedes the next request on the wire, so hyper closes the connection: say so.
             let is_last = draining.has_begun() || !is_read.load(Relaxed);
             if is_http1 && is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

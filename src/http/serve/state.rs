@@ -1,4 +1,4 @@
-//! The state of a connection, from which its time-outs follow.
+//! The state of a connection, which determines its time-outs.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use tokio::time::{Duration, Instant};
 /// Bytes that a WebSocket client may send without completing a message: four of the longest messages.
 const MAX_UNHEARD_BYTES: u64 = 4 * 64 * 1024;
 
-/// How long a connection may do without something.
+/// The time-outs of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// From the connection to the end of its first request's header, and from the first byte of a later header to its end.
+    /// From the accept to the end of the first request's header, and from the first byte of a later header to its end.
     pub header: Duration,
-    /// Between requests. Proxies that keep connections for a minute close theirs first, so that none sends a request over a connection
-    /// that is being closed.
+    /// Between requests. Longer than proxies keep idle connections (a minute): so the proxy closes first, and sends no
+    /// request over a connection that is being closed.
     pub idle: Duration,
-    /// While the client takes nothing of what is written.
+    /// While the client reads nothing of a response.
     pub write: Duration,
 }
 
 impl Timeouts {
-    /// 10, 75 and 30 seconds, of this length.
+    /// 10, 75 and 30 seconds. Tests shorten the second.
     pub fn of_seconds(second: Duration) -> Self {
         Self { header: 10 * second, idle: 75 * second, write: 30 * second }
     }
@@ -36,7 +36,7 @@ pub struct ConnectionState {
     /// The peer: a client or a proxy.
     pub address: IpAddr,
     timeouts: Timeouts,
-    /// Requests without a complete response.
+    /// Requests with an incomplete response.
     in_flight: AtomicU32,
     waiting: Mutex<Waiting>,
     is_upgraded: AtomicBool,
@@ -45,12 +45,12 @@ pub struct ConnectionState {
     heard_bytes: AtomicU64,
 }
 
-/// What a connection without a request in flight waits for.
+/// The state of a connection without a request in flight.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     /// When the connection was accepted, or the last response ended.
     since: Instant,
-    /// When the first byte of the next header came. HTTP/2 has none: its frames say nothing about a header.
+    /// When the first byte of the next header arrived. `None` for HTTP/2: received frames may carry no header.
     header_since: Option<Instant>,
     protocol: Option<Version>,
 }
@@ -85,7 +85,7 @@ impl ConnectionState {
         self.waiting.lock().protocol.is_some()
     }
 
-    /// Notes bytes that came. Returns `false` if a WebSocket client has sent too many without completing a message.
+    /// Counts received bytes. Returns `false` if a WebSocket client has sent too many without completing a message.
     pub fn note_read(&self, bytes: &[u8]) -> bool {
         let read = self.read_bytes.fetch_add(bytes.len() as u64, Relaxed) + bytes.len() as u64;
         if self.is_upgraded() {
@@ -102,14 +102,14 @@ impl ConnectionState {
         true
     }
 
-    /// The client took bytes of a response. The connection rests from now on, not from when the last part of the body was made: hyper
-    /// takes a whole part into its buffer, and a slow client may need minutes for it.
+    /// The client read bytes of a response. The connection is idle from now on, not from when the body's last chunk was
+    /// made: hyper buffers a whole chunk, and a slow client may need minutes to read it.
     pub fn note_written(&self) {
         self.waiting.lock().since = Instant::now();
     }
 
-    /// Until when the client must send more, and the time-out's name in metrics. `None` while a response is due, and for WebSockets, which
-    /// have time-outs of their own.
+    /// The deadline for more data from the client, and the time-out's name in metrics. `None` while a response is due,
+    /// and for WebSockets, which have time-outs of their own.
     pub fn read_deadline(&self) -> Option<(Instant, &'static str)> {
         if self.is_upgraded() || self.in_flight.load(Relaxed) > 0 {
             return None;
@@ -136,7 +136,7 @@ impl ConnectionState {
         self.is_upgraded.load(Relaxed)
     }
 
-    /// Bytes that came since the last WebSocket message.
+    /// The bytes received since the last WebSocket message.
     pub fn take_heard_bytes(&self) -> u64 {
         let read = self.read_bytes.load(Relaxed);
         read - self.heard_bytes.swap(read, Relaxed)

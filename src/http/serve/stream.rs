@@ -1,4 +1,4 @@
-//! The bytes of a connection, with its time-outs.
+//! A TCP stream with the connection's time-outs.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::limiter::{ConnectionLimiter, ConnectionPermit};
 use super::state::ConnectionState;
 
-/// Linux would buffer megabytes of a response, and report room only after a third of them was taken: a slow client would look for minutes
-/// as if it took nothing.
+/// Limits the kernel's send buffer. Linux would buffer megabytes of a response and report room only after a third of it
+/// was read, so a slow client would seem to read nothing for minutes.
 #[cfg(target_os = "linux")]
 fn limit_unsent_bytes(io: &TcpStream) {
     const UNSENT_BYTES: u32 = 16 * 1024;
@@ -23,7 +23,7 @@ fn limit_unsent_bytes(io: &TcpStream) {
 #[cfg(not(target_os = "linux"))]
 fn limit_unsent_bytes(_io: &TcpStream) {}
 
-/// A TCP stream that fails when its client sends or takes nothing for too long. It holds the connection's permit, also as a WebSocket.
+/// A TCP stream that fails if its client sends or reads nothing for too long. Holds the permit, also as a WebSocket.
 #[derive(Debug)]
 pub struct Stream {
     io: TcpStream,
@@ -34,12 +34,12 @@ pub struct Stream {
     _permit: ConnectionPermit,
 }
 
-/// A timer that is made when it is first needed.
+/// A timer that is created when it is first needed.
 #[derive(Debug, Default)]
 struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
-    /// Ready at the deadline. The task is woken then.
+    /// Ready at the deadline. Wakes the task then.
     fn poll_until(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if sleep.deadline() != deadline {
@@ -56,7 +56,7 @@ impl Stream {
         limiter: Arc<ConnectionLimiter>,
         permit: ConnectionPermit,
     ) -> Self {
-        // Small responses go out at once, not when the client has acknowledged what came before.
+        // Small responses are sent at once, not after the client has acknowledged earlier data.
         let _ = io.set_nodelay(true);
         limit_unsent_bytes(&io);
         let (read_timer, write_timer) = (Timer::default(), Timer::default());
@@ -68,7 +68,7 @@ impl Stream {
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 
-    /// Passes the result of a write on, or fails if the client has taken nothing for too long.
+    /// Passes on the result of a write. Fails if the client has read nothing for too long.
     fn check_write<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if self.state.is_upgraded() {
             return written;

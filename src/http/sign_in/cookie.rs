@@ -1,26 +1,26 @@
-//! The cookies of signing in.
+//! The cookies of the sign-in.
 //!
-//! With the prefix `__Host-` a browser takes a cookie over https and from this host alone, so that no neighbour under the same domain puts
-//! one in its place (RFC 6265bis, section 4.1.3). On this machine, where there is no https, they have no prefix.
+//! Browsers accept a cookie with the prefix `__Host-` only over HTTPS and from this host, so that no host under the
+//! same domain can replace it (RFC 6265bis, section 4.1.3). On localhost, without HTTPS, the cookies have no prefix.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::config::PublicUrl;
 use crate::error::{Error, Result};
 
-/// One of them.
+/// A cookie of the sign-in.
 #[derive(Clone, Copy, Debug)]
 pub enum Cookie {
-    /// Who is signed in. No page of another site has it sent along, not even by a link.
+    /// The signed-in session. Never sent with requests from other sites, not even with a link.
     Session,
-    /// Who is at the provider, from where they come back by a link.
+    /// A sign-in in progress. Sent with links from other sites, because the provider returns the user with a link.
     Attempt,
-    /// What the provider is shown when the session ends. It is as long as a token, and sent where it is needed alone.
+    /// The provider's ID token, which ends the provider's session. Because of its length it has a narrow path.
     Hint,
 }
 
 impl Cookie {
-    /// What a browser has sent.
+    /// The cookie's value in a request.
     pub fn read(self, headers: &HeaderMap, public: &PublicUrl) -> Option<String> {
         let name = self.name(public);
         let all = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -28,7 +28,7 @@ impl Cookie {
         pairs.find(|(of, _)| *of == name).map(|(_, value)| value.to_owned())
     }
 
-    /// Keeps a value for so many seconds.
+    /// Sets the cookie for this many seconds.
     pub fn set(self, public: &PublicUrl, value: &str, seconds: i64) -> Result<HeaderValue> {
         let (name, path) = (self.name(public), self.path(public));
         let secure = if public.is_encrypted() { "; Secure" } else { "" };
@@ -37,7 +37,7 @@ impl Cookie {
         HeaderValue::from_str(&cookie).map_err(Error::internal)
     }
 
-    /// Keeps it no more.
+    /// Deletes the cookie.
     pub fn clear(self, public: &PublicUrl) -> Result<HeaderValue> {
         self.set(public, "", 0)
     }
@@ -46,7 +46,7 @@ impl Cookie {
         let (prefix, name) = match self {
             Self::Session => ("__Host-", "tidings_session"),
             Self::Attempt => ("__Host-", "tidings_sign_in"),
-            // `__Host-` is for the whole of a host.
+            // `__Host-` requires the path `/`.
             Self::Hint => ("__Secure-", "tidings_sign_out"),
         };
         if public.is_encrypted() { format!("{prefix}{name}") } else { name.to_owned() }

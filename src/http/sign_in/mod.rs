@@ -1,6 +1,6 @@
-//! How people come to the desk who have no token: to the provider and back, and out again.
+//! Sign-in to the desk for people without a token: to the provider and back, and sign-out.
 //!
-//! By the session that they get they may ask whatever a token of their role may, from pages of the desk (`shown.rs`).
+//! Pages of the desk can then call the API with the session, within its role (`shown.rs`).
 
 mod cookie;
 mod page;
@@ -27,20 +27,20 @@ use crate::graphql::{Route, Share};
 use crate::model::network::Network;
 use cookie::Cookie;
 
-/// The most bytes of where somebody wants to go, which their cookie has room for.
+/// The most bytes of the page to open after the sign-in. The cookie must have room for it.
 const TO_BYTES: usize = 1024;
 
-/// Nobody keeps it, and no page of another origin gets it.
+/// Prevents caching, and reading by pages of other origins.
 const PRIVATE: [(HeaderName, &str); 2] =
     [(header::CACHE_CONTROL, "no-store"), (HeaderName::from_static("cross-origin-resource-policy"), "same-origin")];
 
-/// Where somebody wants to go once they are signed in.
+/// The page to open after the sign-in.
 #[derive(Deserialize)]
 struct Wish {
     to: Option<String>,
 }
 
-/// The doors.
+/// The routes of the sign-in.
 pub fn routes() -> Router<Server> {
     Router::new()
         .route("/desk/session", get(show))
@@ -49,7 +49,7 @@ pub fn routes() -> Router<Server> {
         .route("/desk/session/end", post(end))
 }
 
-/// Whether people can sign in, and who has.
+/// Whether sign-in is set up, and the current session.
 async fn show(State(server): State<Server>, headers: HeaderMap) -> Response {
     let session = match shown::session(&server, &headers) {
         Some(session) => match shown::lasting(&server, session).await {
@@ -69,7 +69,7 @@ fn told(Session { claims, name, .. }: &Session) -> Value {
     json!({ "tenant": tenant, "role": role, "sub": sub, "name": name, "expiresAt": expires_at })
 }
 
-/// Leads to the provider.
+/// Redirects to the provider.
 async fn begin(
     State(server): State<Server>,
     Extension(network): Extension<Network>,
@@ -87,7 +87,7 @@ async fn begin(
     }
 }
 
-/// Comes back from the provider.
+/// Handles the return from the provider.
 async fn finish(
     State(server): State<Server>,
     Extension(network): Extension<Network>,
@@ -102,7 +102,7 @@ async fn finish(
     let attempt = Cookie::Attempt.read(&headers, public);
     let now = calendar(server.app.now());
     let finished = match sign_in.returned(returned, attempt.as_deref(), now) {
-        // A caller without an attempt of this server takes nothing from those that have one.
+        // Only a caller with an attempt of this server counts towards the shared rate.
         Ok(returned) => match knock(&server, &[Share::Route(Route::Callback)]).await {
             Ok(_) => sign_in.finish(returned, network, now).await,
             Err(answer) => return answer,
@@ -120,13 +120,13 @@ async fn finish(
             ];
             leading(&to, cookies)
         }
-        // It may be that of another window, which still waits for it.
+        // The attempt may belong to another window that still waits for it, so the cookie stays.
         Err(refusal @ Refusal::Unknown) => page::refused(&refusal, &headers, public),
         Err(refusal) => kept([Cookie::Attempt.clear(public)], page::refused(&refusal, &headers, public)),
     }
 }
 
-/// Ends the session on all nodes, and says where to go next: to the provider, whose own session then ends, or back to the desk.
+/// Ends the session on all nodes, and returns the next URL: the provider's, which ends its own session, or the desk.
 async fn end(State(server): State<Server>, Extension(network): Extension<Network>, headers: HeaderMap) -> Response {
     let Some(sign_in) = &server.app.sign_in else { return StatusCode::NOT_FOUND.into_response() };
     let public = sign_in.public();
@@ -149,14 +149,14 @@ async fn end(State(server): State<Server>, Extension(network): Extension<Network
     kept(cookies, (PRIVATE, ALWAYS, Json(json!({ "to": to }))).into_response())
 }
 
-/// How people sign in, with a request counted of these shares; the answer to those who may not go on.
+/// Counts a request of these shares and returns the sign-in. On failure, the response to send.
 async fn knock<'a>(server: &'a Server, shares: &[Share<'_>]) -> Result<&'a SignIn, Response> {
     let sign_in = server.app.sign_in.as_ref().ok_or_else(page::not_set_up)?;
     server.schema.knock_without_token(shares).await.map_err(|refusal| refused(JSON, &refusal))?;
     Ok(sign_in)
 }
 
-/// A path of the desk to which somebody wants to go; the desk's first page for all others, so that nobody is led elsewhere.
+/// The desk page to open. Any URL outside the desk becomes the desk's first page: no redirect leads to other sites.
 fn within(to: Option<&str>) -> String {
     let url = to.filter(|to| to.len() <= TO_BYTES && to.starts_with("/desk")).and_then(|to| {
         let base = Url::parse("https://desk.invalid").ok()?;
@@ -164,7 +164,7 @@ fn within(to: Option<&str>) -> String {
     });
     let is_within =
         |of: &str, path: &str| path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    // The doors here are none of its pages.
+    // The routes of this module are not pages of the desk.
     let url = url.filter(|url| is_within("/desk", url.path()) && !is_within("/desk/session", url.path()));
     let Some(url) = url else { return "/desk".to_owned() };
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -172,7 +172,7 @@ fn within(to: Option<&str>) -> String {
     format!("{}{query}{fragment}", url.path())
 }
 
-/// Leads a browser on, with cookies.
+/// Redirects a browser, with cookies.
 fn leading<const N: usize>(to: &str, cookies: [Result<HeaderValue>; N]) -> Response {
     match HeaderValue::from_str(to) {
         Ok(to) => kept(cookies, (StatusCode::SEE_OTHER, [(header::LOCATION, to)], PRIVATE, ALWAYS).into_response()),
@@ -180,7 +180,7 @@ fn leading<const N: usize>(to: &str, cookies: [Result<HeaderValue>; N]) -> Respo
     }
 }
 
-/// An answer with cookies.
+/// A response with cookies.
 fn kept<const N: usize>(cookies: [Result<HeaderValue>; N], answer: Response) -> Response {
     match cookies.into_iter().collect::<Result<Vec<_>>>() {
         Ok(cookies) => {

@@ -1,4 +1,4 @@
-//! What somebody sees who was not let in: why, and how to go on.
+//! The page after a failed sign-in: the reason and what to do.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,28 +12,28 @@ use crate::http::asset::ALWAYS;
 use crate::http::console::{OPENERS, nonce};
 use crate::text::{characters, cut};
 
-/// Nothing runs, nothing is loaded, and nothing is sent.
+/// Nothing runs or loads, and no form is sent.
 const POLICY: &str =
     "default-src 'none'; style-src 'nonce-{nonce}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The most characters of what the provider says.
+/// The most characters of the provider's message.
 const TOLD: usize = 300;
 
 struct Page {
     status: StatusCode,
     heading: &'static str,
     lines: Vec<String>,
-    /// Where to try again, and where to give up, where that makes sense.
+    /// The links "try again" and "back", where they make sense.
     ways: Option<[String; 2]>,
 }
 
-/// Why nobody was let in. What the provider has done wrong goes to the log, and names nobody.
+/// The reason for a failed sign-in. The provider's mistakes go to the log, without the user's name.
 pub fn refused(refusal: &Refusal, headers: &HeaderMap, public: &PublicUrl) -> Response {
     let id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    let logged = || format!("Whoever runs this server finds why in its log, at the request {id}.");
+    let logged = || format!("The log of the server says why, at the request {id}.");
     let (status, heading, lines) = match refusal {
         Refusal::Unknown => {
-            let why = "It was begun in another browser or window, took longer than ten minutes, or has ended already.";
+            let why = "It began in another browser or window, took longer than ten minutes, or has already ended.";
             (StatusCode::BAD_REQUEST, "This sign-in cannot be completed", vec![why.to_owned()])
         }
         Refusal::Declined { code, words } => {
@@ -42,17 +42,17 @@ pub fn refused(refusal: &Refusal, headers: &HeaderMap, public: &PublicUrl) -> Re
             (StatusCode::FORBIDDEN, "The provider did not sign you in", vec![cut(&told, TOLD, "", characters)])
         }
         Refusal::Away(why) => {
-            tracing::warn!(why, "nobody can sign in: the provider cannot be asked");
+            tracing::warn!(why, "people cannot sign in: the identity provider cannot be reached");
             let lines = vec!["Try again in a moment.".to_owned(), logged()];
-            (StatusCode::SERVICE_UNAVAILABLE, "The provider cannot be asked now", lines)
+            (StatusCode::SERVICE_UNAVAILABLE, "The provider cannot be reached now", lines)
         }
         Refusal::Unsound(why) => {
-            tracing::warn!(why, "somebody was not signed in: what the provider said is not what it must be");
-            (StatusCode::BAD_GATEWAY, "What the provider said cannot be believed", vec![logged()])
+            tracing::warn!(why, "a sign-in failed: the response of the identity provider is invalid");
+            (StatusCode::BAD_GATEWAY, "The response of the provider is invalid", vec![logged()])
         }
         Refusal::NotLetIn(why) => {
-            tracing::info!("somebody was not let in for whom the provider vouches");
-            let lines = vec![why.clone(), "Ask whoever runs this server to let you in.".to_owned()];
+            tracing::info!("a sign-in was refused: the person may not use the desk");
+            let lines = vec![why.clone(), "Ask the operator of this server for access.".to_owned()];
             (StatusCode::FORBIDDEN, "You may not use the desk", lines)
         }
     };
@@ -60,10 +60,10 @@ pub fn refused(refusal: &Refusal, headers: &HeaderMap, public: &PublicUrl) -> Re
     shown(Page { status, heading, lines, ways: Some(ways) })
 }
 
-/// Where no provider is named.
+/// For a server without a provider.
 pub fn not_set_up() -> Response {
-    let why = "This server names no provider by which people sign in. Whoever has a token can use that.".to_owned();
-    let heading = "Nobody can sign in here";
+    let why = "This server has no identity provider. You can use the desk with a token.".to_owned();
+    let heading = "Sign-in is not set up here";
     shown(Page { status: StatusCode::NOT_FOUND, heading, lines: vec![why], ways: None })
 }
 

@@ -1,4 +1,4 @@
-//! Whether a session's cookie counts: browsers send it along with whatever is asked of us, whoever has them ask.
+//! Whether a session cookie is accepted. Browsers send it with any request, even one that another site makes.
 
 use axum::http::{HeaderMap, header};
 
@@ -10,15 +10,16 @@ use crate::domain::ended_session;
 use crate::error::{Error, Result};
 use crate::http::server::Server;
 
-/// What pages of the desk send with each request. Forms and links cannot, and scripts of other sites only where CORS lets them.
+/// The header of all requests of desk pages. Forms and links cannot set it, scripts of other sites only with CORS.
 const DESK: &str = "x-tidings-desk";
 
-/// Why a cookie does not count.
-const FOREIGN: &str = "a session's cookie counts for pages of the desk alone: send x-tidings-desk: 1, from the origin of TIDINGS_PUBLIC_URL";
+/// Why the cookie was not accepted.
+const FOREIGN: &str =
+    "the session cookie is only for pages of the desk: send x-tidings-desk: 1 from the origin of TIDINGS_PUBLIC_URL";
 
-/// The session in a request's cookie. `None` if there is no cookie. Its user may have signed out since (`lasting`).
+/// The session in a request's cookie. `None` without a cookie. `lasting` checks for a sign-out.
 ///
-/// Fails with `Unauthenticated` where the request may be another site's, or the session is over.
+/// Fails with `Unauthenticated` if another site may have made the request, or the session has expired.
 pub fn of_request(server: &Server, headers: &HeaderMap) -> Result<Option<Session>> {
     let Some((sign_in, sealed)) = cookie(server, headers) else { return Ok(None) };
     if !is_of_desk(headers, sign_in.public()) {
@@ -31,13 +32,13 @@ fn ended() -> Error {
     Error::Unauthenticated("the session has ended: sign in again".into())
 }
 
-/// The session, unless its user has signed out, by whichever node: `Unauthenticated` then.
+/// The session, unless its user has signed out on any node: `Unauthenticated` then.
 pub async fn lasting(server: &Server, session: Session) -> Result<Session> {
     if ended_session::has_ended(&server.app, &session.id).await? { Err(ended()) } else { Ok(session) }
 }
 
-/// Who is signed in, by the cookie of a socket's first request: a browser lets no page set its headers, and says whose page it is. The same
-/// holds as for `of_request`.
+/// The session in the cookie of a WebSocket's first request. A page cannot set headers there, but the browser sends the
+/// page's origin. As in `of_request`, the user may have signed out.
 pub fn of_socket(server: &Server, headers: &HeaderMap) -> Option<Session> {
     let (sign_in, sealed) = cookie(server, headers)?;
     let own = sign_in.public().origin();
@@ -46,13 +47,13 @@ pub fn of_socket(server: &Server, headers: &HeaderMap) -> Option<Session> {
     sign_in.session(&sealed, calendar(server.app.now())).filter(|_| is_own)
 }
 
-/// Who is signed in, for a question that changes nothing and whose answer no other site can read. The same holds as for `of_request`.
+/// The session, for a request that changes nothing and that other sites cannot read. The user may have signed out.
 pub fn session(server: &Server, headers: &HeaderMap) -> Option<Session> {
     let (sign_in, sealed) = cookie(server, headers)?;
     sign_in.session(&sealed, calendar(server.app.now()))
 }
 
-/// Fails with `Forbidden` where a request may be another site's.
+/// Fails with `Forbidden` if another site may have made the request.
 pub fn is_meant(headers: &HeaderMap, public: &PublicUrl) -> Result<()> {
     if is_of_desk(headers, public) { Ok(()) } else { Err(Error::Forbidden(FOREIGN.into())) }
 }
@@ -66,7 +67,7 @@ fn is_of_desk(headers: &HeaderMap, public: &PublicUrl) -> bool {
     headers.get(DESK).is_some_and(|value| value == "1") && is_same_origin(headers, public)
 }
 
-/// Whether the browser says that our own page asks: in one of two headers, which no page can write, and in neither anything else.
+/// Whether our own page makes the request, by `Origin` or `Sec-Fetch-Site`. No page can set them. Both must agree.
 fn is_same_origin(headers: &HeaderMap, public: &PublicUrl) -> bool {
     let (origins, sites) = (headers.get_all(header::ORIGIN), headers.get_all("sec-fetch-site"));
     let own = public.origin();

@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket.
+//! The client of a WebSocket.
 
 use tokio::time::Instant;
 
@@ -10,24 +10,24 @@ use crate::http::caller::{Shown, verified};
 use crate::http::server::Server;
 use crate::http::session::{Pass, Place, Session};
 
-/// Who has shown a token.
+/// An authenticated client.
 pub struct Client {
     pub viewer: Viewer,
-    /// When what they have shown is to be looked at again.
+    /// When the credential must be checked again.
     pub expires_at: Instant,
     pub pass: Pass,
     _session: Session,
 }
 
 impl Client {
-    /// Lets them stay by what they have shown, for as long as that counts from now on.
+    /// Accepts a credential for as long as it is valid from now on.
     pub fn stay(&mut self, app: &App, pass: Pass) {
         self.expires_at = Instant::now() + pass.left(app);
         self.pass = pass;
     }
 }
 
-/// The client behind what they show, if they may have one session more.
+/// Authenticates a client and reserves its session.
 pub async fn admit(server: &Server, place: Place, shown: Shown) -> Result<Client, Ending> {
     let (viewer, pass) = check(server, shown).await?;
     let session = turned_away(place.taken(&viewer))?;
@@ -38,7 +38,7 @@ pub async fn check(server: &Server, shown: Shown) -> Result<(Viewer, Pass), Endi
     turned_away(verified(server, shown).await)
 }
 
-/// A client that is not admitted shows another token, or comes again later.
+/// The close code after a refusal: the client needs another token, or should retry later.
 fn turned_away<T>(admitted: Result<T>) -> Result<T, Ending> {
     admitted.map_err(|error| {
         let is_unknown = matches!(error, Error::Unauthenticated(_));

@@ -1,8 +1,8 @@
-//! How sockets are closed.
+//! Close codes and reasons.
 
 use crate::error::Result;
 
-/// Why a socket is closed: the protocol's codes, and those of RFC 6455 with IANA's additions.
+/// Close codes of the sub-protocol, and those of RFC 6455 with IANA's additions.
 #[derive(Clone, Copy, Debug)]
 #[repr(u16)]
 pub enum Close {
@@ -17,10 +17,10 @@ pub enum Close {
     TooMany = 4429,
 }
 
-/// How a socket ends: by a word of ours, or because the client has gone.
+/// How a WebSocket ends: with a close code from the server, or `None` if the client is gone.
 pub type Ending = Option<(Close, String)>;
 
-/// Ends a socket with a word of ours.
+/// Ends a WebSocket with a close code.
 pub fn end(code: Close, reason: &str) -> Result<(), Ending> {
     Err(Some((code, reason.to_owned())))
 }

@@ -1,4 +1,4 @@
-//! How a request becomes a socket (RFC 6455, section 4.2).
+//! The upgrade of a request to a WebSocket (RFC 6455, section 4.2).
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -7,17 +7,17 @@ use axum::response::{IntoResponse, Response};
 use hyper::upgrade::OnUpgrade;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-/// The sub-protocol that is spoken.
+/// The supported sub-protocol.
 const PROTOCOL: &str = "graphql-transport-ws";
 
 const VERSION: HeaderValue = HeaderValue::from_static("13");
 
-/// What becomes of the connection once it has been answered, and that answer; or why it does not.
+/// The upgraded connection and the response that starts it, or the response that refuses it.
 pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Response>> {
     let refused = |status: StatusCode, message: &str| Err(Box::new((status, format!("{message}\n")).into_response()));
     let headers = request.headers();
     if request.method() != Method::GET {
-        return refused(StatusCode::METHOD_NOT_ALLOWED, "sockets are opened by GET");
+        return refused(StatusCode::METHOD_NOT_ALLOWED, "WebSockets are opened with GET");
     }
     if !lists(headers, header::CONNECTION).any(|name| name.eq_ignore_ascii_case(b"upgrade")) {
         return refused(StatusCode::BAD_REQUEST, "the header Connection must name Upgrade");
@@ -37,7 +37,7 @@ pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Respons
         return refused(StatusCode::BAD_REQUEST, &format!("the sub-protocol must be {PROTOCOL}"));
     }
     let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
-        return refused(StatusCode::UPGRADE_REQUIRED, "this connection cannot become a socket");
+        return refused(StatusCode::UPGRADE_REQUIRED, "this connection cannot be upgraded to a WebSocket");
     };
     let headers = [
         (header::CONNECTION, "upgrade"),
@@ -48,7 +48,7 @@ pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Respons
     Ok((upgrade, (StatusCode::SWITCHING_PROTOCOLS, headers, Body::empty()).into_response()))
 }
 
-/// What a header lists, in however many lines it does (RFC 9110, section 5.6.1).
+/// The items of a list header, over all its lines (RFC 9110, section 5.6.1).
 fn lists(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(name).into_iter();
     lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
@@ -67,7 +67,7 @@ mod tests {
         ("sec-websocket-protocol", PROTOCOL),
     ];
 
-    /// The answer to a request with these headers in the place of those of the same name.
+    /// The response to a request with these headers instead of those of the same name.
     fn answered(method: Method, others: &[(&'static str, &str)]) -> Response {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = method;

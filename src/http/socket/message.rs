@@ -18,12 +18,12 @@ pub const ACK: &str = r#"{"type":"connection_ack"}"#;
 /// The answer to `ping`.
 pub const PONG: &str = r#"{"type":"pong"}"#;
 
-/// What a client says.
+/// A message from the client.
 pub enum Received {
     Init(Payload),
     Ping(Payload),
     Pong,
-    /// Of an operation, whose request may be wrong: then it alone has ended.
+    /// Starts an operation. If its request is invalid, only the operation fails, not the connection.
     Subscribe {
         id: String,
         request: Result<Box<Request>, Error>,
@@ -33,7 +33,7 @@ pub enum Received {
     },
 }
 
-/// What comes with an init or a ping.
+/// The payload of an init or a ping.
 pub struct Payload(Map<String, Value>);
 
 impl Payload {
@@ -58,7 +58,7 @@ struct Envelope<P = Value> {
     payload: Option<P>,
 }
 
-/// Reads a message, or says what is wrong with it.
+/// Parses a message. The error is the close reason.
 pub fn parse(text: &str) -> Result<Received, String> {
     let envelope: Envelope = match json::read(text.as_bytes()) {
         Ok(envelope) => envelope,
@@ -84,12 +84,12 @@ pub fn parse(text: &str) -> Result<Received, String> {
             };
             Ok(Received::Subscribe { id: id(envelope.id)?, request: request_of(fields).map(Box::new) })
         }
-        _ => Err("the message is of no known type".into()),
+        _ => Err("the message has an unknown type".into()),
     }
 }
 
-/// A message whose payload is wrong, where it is known whose: JSON may hold what is no text, such as half a character, and no value,
-/// such as too many brackets.
+/// A message that is not valid JSON, or has an invalid payload. If its operation is known, only that fails. A payload
+/// may contain invalid text, such as half a surrogate pair, or be nested too deeply.
 fn unreadable(text: &str, error: Error) -> Result<Received, String> {
     let error = match error {
         Error::BadInput { field, message } => {
@@ -106,16 +106,16 @@ fn unreadable(text: &str, error: Error) -> Result<Received, String> {
     }
 }
 
-/// What an operation gives.
+/// An output of an operation.
 pub enum Output {
     Next(Answer),
-    /// It was refused, or can give nothing more.
+    /// The operation was refused, or can give no more results.
     Failed(Vec<ServerError>),
     End,
 }
 
 impl Output {
-    /// What an answer is to the client.
+    /// The output for a response.
     pub fn of(answer: Answer, is_subscription: bool) -> Self {
         if let Answer::Executed(response, _) = &answer {
             let has_nothing = response.data == GraphqlValue::Null && !response.errors.is_empty();
@@ -127,12 +127,12 @@ impl Output {
     }
 }
 
-/// A client's name for an operation, as it stands in messages: the JSON of a string.
+/// A client's id of an operation, as a JSON string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(String);
 
 impl Id {
-    /// Of a client's own name for it.
+    /// From the client's id.
     pub fn of(name: &str) -> Self {
         Self(written(name))
     }
@@ -159,7 +159,7 @@ pub fn complete(id: &Id) -> String {
     format!(r#"{{"type":"complete","id":{id}}}"#)
 }
 
-/// What is said is always JSON.
+/// Serializes a message. It is always valid JSON.
 fn written(said: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(said).unwrap_or_default()
 }

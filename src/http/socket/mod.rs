@@ -1,8 +1,8 @@
 //! GraphQL over WebSocket (<https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md>,
 //! the sub-protocol `graphql-transport-ws`).
 //!
-//! One task a socket. What it waits for besides its client are its operations, the end of its token, and the end of
-//! the server.
+//! Each WebSocket has one task. It waits for the client, for its operations, for the end of its token, and for the
+//! server's shutdown.
 
 mod client;
 mod close;
@@ -47,34 +47,34 @@ use operations::Operations;
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// The most bytes of a message from a client. One of up to twice as many is told so, a longer one is not even read.
+/// The most bytes of a message from a client. Up to twice as many close with a reason; a longer message is not read.
 const MESSAGE_BYTES: usize = 64 * 1024;
 
-/// A message counts one towards the rate for each of these that it begins.
+/// Each KiB of a message, or part of one, counts as a message towards the rate.
 const KIB: u64 = 1024;
 
-/// The most bytes that a close frame holds besides its code (RFC 6455 §5.5).
+/// The most bytes of the reason in a close frame (RFC 6455, section 5.5).
 const REASON_BYTES: usize = 123;
 
-/// What is read from a client at once. Each socket keeps as much; what clients send is seldom longer.
+/// The size of the read buffer of each WebSocket. Clients seldom send longer messages.
 const READ_BYTES: usize = 1024;
 
-/// About as much is written to a client at once.
+/// About this much is written to a client at once.
 const WRITE_BYTES: usize = 16 * 1024;
 
-/// How long a client may take to begin.
+/// How long a client may take to send `connection_init`.
 const INIT_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a client may take to accept a message.
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
 
-/// A client of whom nothing is heard for this long is pinged, and after as long again given up.
+/// A client that was silent for this long is pinged, and disconnected after as long again.
 const PING_AFTER: Duration = Duration::from_secs(25);
 
-/// The most operations of a socket at the same time.
+/// The most operations of a WebSocket at the same time.
 const OPERATIONS: usize = 32;
 
-/// Switches to the protocol, if that is what the client asks for.
+/// Upgrades a request to a WebSocket, if it asks for the sub-protocol.
 pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mut HttpRequest) -> Response {
     let (upgrade, answer) = match handshake::shake(request) {
         Ok(shaken) => shaken,
@@ -82,16 +82,16 @@ pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mu
     };
     let headers = request.headers();
     if !cors::origin_allowed(&server.app.config, headers) {
-        return (StatusCode::FORBIDDEN, "pages of this origin may not open sockets here\n").into_response();
+        return (StatusCode::FORBIDDEN, "pages of this origin may not open WebSockets here\n").into_response();
     }
-    // Whoever has not shown a token yet takes up as much as anybody else.
+    // A client without a token takes as much room as any other.
     let place = match server.sessions.place_of_newcomer() {
         Ok(place) => place,
         Err(error) => return refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, &error),
     };
     let shown = by_socket(&server, headers);
     let origin = origin(&server, state.as_deref(), headers);
-    // The session goes by the id of the request that began it.
+    // Log lines of the session carry the id of the request that began it.
     let span = observe::span(headers);
     let config = WebSocketConfig::default()
         .max_message_size(Some(2 * MESSAGE_BYTES))
@@ -99,7 +99,7 @@ pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mu
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES);
     tokio::spawn(async move {
-        // Where it does not become one, the client has gone.
+        // If the upgrade fails, the client is gone.
         if let Ok(upgraded) = upgrade.await {
             let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
             Connection::new(server, socket, (state, origin), (place, span)).serve(shown).await;
@@ -108,27 +108,27 @@ pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mu
     answer
 }
 
-/// A socket: what its one task knows.
+/// A WebSocket: the state of its task.
 struct Connection {
     server: Server,
     socket: Socket,
-    /// Counts the bytes that come. `None` if the server is mounted without its own listener.
+    /// Counts the received bytes. `None` if the server is mounted without its own listener.
     state: Option<Arc<ConnectionState>>,
-    /// From what kind of address it comes.
+    /// The class of the client's address.
     origin: Origin,
     operations: Operations,
-    /// The socket's place among the sessions, until a token decides whose it is.
+    /// The session reserved for the client, until a token shows the user.
     place: Option<Place>,
     client: Option<Client>,
     heard_at: Instant,
     is_pinged: bool,
-    /// Messages that the client may still send.
+    /// The rate of the client's messages.
     messages: Bucket,
-    /// What is logged about the client's messages belongs to this span. Events enter no span, because entering costs more than they do.
+    /// The span of log lines about the client's messages. Events enter no span: that would cost more than they do.
     span: Span,
 }
 
-/// What happens to a connection.
+/// An event of a connection.
 enum Event {
     Output(Id, Output),
     Message(Message),
@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// From the upgrade to the close. A token shown with the upgrade counts if the init has none.
+    /// Serves from the upgrade to the close. A token sent with the upgrade is used if the init has none.
     async fn serve(mut self, shown: Shown) {
         let began_at = Instant::now();
         let ending = self.run(shown).await;
@@ -199,7 +199,7 @@ impl Connection {
             };
             let outcome = match event {
                 Event::Output(id, output) => self.deliver(id, output).await,
-                // Boxed, so that a resting socket keeps no room for it.
+                // Boxed, so that an idle WebSocket needs no memory for it.
                 Event::Message(message) => {
                     let span = self.span.clone();
                     Box::pin(self.hear(message, &shown)).instrument(span).await
@@ -219,12 +219,12 @@ impl Connection {
         }
     }
 
-    /// How long it may go on as it is.
+    /// When the connection ends or its credential must be checked.
     fn limit(&self, begin_by: Instant) -> Instant {
         self.client.as_ref().map_or(begin_by, |client| client.expires_at)
     }
 
-    /// How long the client may be silent.
+    /// When the client must be pinged, or disconnected if it was pinged already.
     fn patience(&self) -> Instant {
         self.heard_at + if self.is_pinged { 2 * PING_AFTER } else { PING_AFTER }
     }
@@ -233,7 +233,7 @@ impl Connection {
         self.heard_at = Instant::now();
         self.is_pinged = false;
         let rate = Allowance::a_minute(self.server.app.config.limits.socket_rate);
-        // Of what comes in fragments, frames are as many as one likes: what a message took on the wire counts, too.
+        // A client may send any number of fragments in a message, so the bytes of all its frames count.
         let bytes = self.state.as_ref().map_or(0, |state| state.take_heard_bytes());
         let count = i64::try_from(bytes.div_ceil(KIB)).unwrap_or(i64::MAX).max(1);
         if rate.many > 0 && self.messages.take(rate, count, self.server.app.now()) > 0 {
@@ -241,13 +241,13 @@ impl Connection {
         }
         let text = match message {
             Message::Text(text) if text.len() > MESSAGE_BYTES => {
-                return end(Close::TooBig, "a message has at most 64 KiB");
+                return end(Close::TooBig, "a message must have at most 64 KiB");
             }
             Message::Text(text) => text,
-            Message::Binary(_) => return end(Close::BadRequest, "messages are text"),
+            Message::Binary(_) => return end(Close::BadRequest, "messages must be text"),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
             Message::Close(_) => {
-                // Which was answered, but for the writing.
+                // The library has queued the answer; this writes it.
                 let _ = in_time(&mut self.operations, self.socket.flush()).await;
                 return Err(None);
             }
@@ -278,7 +278,7 @@ impl Connection {
         }
     }
 
-    /// A client whose time is up stays where that was the time until another look.
+    /// Checks the credential again. A sign-in session that is still valid goes on.
     async fn look_again(&mut self) -> Result<(), Ending> {
         match &mut self.client {
             Some(client) if client.pass.counts(&self.server.app).await => {
@@ -290,13 +290,13 @@ impl Connection {
         }
     }
 
-    /// A client that shows a newer token of its user may stay longer.
+    /// Extends the connection with a newer token of the same user.
     async fn renew(&mut self, token: String) -> Result<(), Ending> {
         let (viewer, pass) = check(&self.server, Shown::Token(token)).await?;
         let Some(client) = &mut self.client else { return end(Close::Unauthorized, "send connection_init first") };
         let own = &client.viewer;
         if own.who() != viewer.who() {
-            return end(Close::Forbidden, "the token is somebody else's");
+            return end(Close::Forbidden, "the token belongs to another user");
         }
         client.stay(&self.server.app, pass);
         Ok(())
@@ -309,7 +309,8 @@ impl Connection {
             return end(Close::SubscriberExists, &format!("Subscriber for {name} already exists"));
         }
         if self.operations.len() >= OPERATIONS {
-            let refusal = Error::Unavailable(format!("at most {OPERATIONS} operations of a socket at the same time"));
+            let refusal =
+                Error::Unavailable(format!("a socket can have at most {OPERATIONS} operations at the same time"));
             return self.send(error(&id, &[described(&refusal)])).await;
         }
         let viewer = match client.viewer.renewed(&self.server.app).await {
@@ -335,7 +336,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends an output, and with it in one write the others that are there, up to about 16 KiB.
+    /// Sends an output together with other outputs that are ready, up to about 16 KiB in one write.
     async fn deliver(&mut self, id: Id, output: Output) -> Result<(), Ending> {
         let mut texts = vec![self.text_of(&id, output)];
         let mut bytes = texts[0].len();
@@ -348,7 +349,7 @@ impl Connection {
         self.send_all(texts).await
     }
 
-    /// The message for an output. An operation that has ended is removed.
+    /// The message for an output. Removes an operation that has ended.
     fn text_of(&mut self, id: &Id, output: Output) -> String {
         match output {
             Output::Next(answer) => next(id, answer),
@@ -387,8 +388,8 @@ impl Connection {
     }
 }
 
-/// Writes, for 30 s at most. Meanwhile each operation goes on to its next output: it may be in a transaction, and other requests must not
-/// wait because a client takes nothing.
+/// Writes, for 30 s at most. Meanwhile each operation proceeds to its next output: it may be in a transaction, and
+/// other requests must not wait because a client reads nothing.
 async fn in_time<E>(operations: &mut Operations, writing: impl Future<Output = Result<(), E>>) -> Result<(), Ending> {
     let mut writing = pin!(writing);
     // Mostly there is room, and no timer is needed.
@@ -417,7 +418,7 @@ mod tests {
             let _ = sender.send(());
             Output::Failed(Vec::new())
         };
-        let after = async { panic!("this is asked for once what came before it was told") };
+        let after = async { panic!("the next value is polled only after this one was sent") };
         operations.insert(Id::of("a"), once(transaction).chain(once(after)).boxed());
         assert!(in_time(&mut operations, taken).await.is_ok(), "the operation did not go on");
         let (id, output) = operations.next().await;

@@ -1,4 +1,4 @@
-//! The operations of a socket that are in progress.
+//! The operations of a WebSocket that are in progress.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use super::message::{Id, Output};
 #[derive(Default)]
 pub struct Operations {
     all: Vec<(Id, Peekable<BoxStream<'static, Output>>)>,
-    /// Which operation is asked first, in turns: one that always has an output does not starve the others.
+    /// Which operation is polled first. It rotates, so that a busy operation does not starve the others.
     turn: usize,
 }
 
@@ -50,7 +50,7 @@ impl Operations {
         Poll::Pending
     }
 
-    /// Lets each operation go on to its next output, which is kept.
+    /// Polls each operation to its next output, which is kept.
     pub fn poll_progress(&mut self, context: &mut Context<'_>) {
         for (_, outputs) in &mut self.all {
             let _ = Pin::new(outputs).poll_peek(context);

@@ -1,8 +1,8 @@
-//! The bus between nodes: PostgreSQL's LISTEN and NOTIFY, or publish and subscribe of Redis.
+//! The bus between nodes: PostgreSQL's LISTEN and NOTIFY, or Redis pub/sub.
 //!
-//! It may lose, repeat or delay what it carries, and may go away and come back. Each node counts what it sends and
-//! tells the count and how it does once a second, so that the others notice what they missed; and hears itself, so that it notices a
-//! bus that has fallen silent. While the bus is away everybody looks for themselves, once a second.
+//! The bus may lose, repeat or delay messages, and may disconnect. Each node counts its messages with notices and
+//! publishes the count with its heartbeat once a second, so that the others detect lost ones. It also receives its own
+//! messages, and so notices a silent bus. While the bus is down, all sessions read the database once a second.
 
 mod postgres;
 mod redis;
@@ -21,33 +21,33 @@ use crate::error::{Error, Result};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::pulse::Pulse;
 
-/// How often a node tells its count, and how often everybody looks for themselves while the bus is away.
+/// Interval of the heartbeat, and of reading the database while the bus is down.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// A bus on which not even our own count is heard for this long is away.
+/// The bus counts as down if not even our own heartbeat arrives for this long.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// The most bytes of a message: PostgreSQL takes 8,000.
+/// The most bytes of a message. PostgreSQL's limit is 8,000.
 const BYTES: usize = 7900;
 
-/// Where other nodes are told, and heard.
+/// How notices reach other nodes.
 #[derive(Clone, Debug)]
 pub enum Bus {
-    /// `LISTEN` and `NOTIFY` in the database at the first of these URLs that takes them, past any pooler.
+    /// `LISTEN` and `NOTIFY` in the database at the first URL that accepts them. The connection bypasses any pooler.
     Postgres(Vec<String>),
     /// `SUBSCRIBE` and `PUBLISH` on the Redis server at this URL, in a channel of this name.
     Redis { url: String, channel: String },
 }
 
-/// What travels.
+/// A message on the bus.
 #[derive(Debug, Serialize, Deserialize)]
 struct Message {
     node: u64,
-    /// How many messages with notices the node has sent, this one included.
+    /// How many messages with notices the node has sent, including this one.
     count: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notices: Vec<Notice>,
-    /// Once a second.
+    /// The heartbeat, once a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     beat: Option<Beat>,
 }
@@ -68,7 +68,7 @@ impl Bus {
             Self::Postgres(urls) => {
                 let mut last = Error::Unavailable("there is no host".into());
                 for url in urls {
-                    // A server that copies another refuses to be listened to.
+                    // A standby refuses LISTEN.
                     match postgres::connect(url).await {
                         Ok((reader, writer)) => return Ok((Reader::Postgres(reader), Writer::Postgres(writer))),
                         Err(error) => last = error,
@@ -83,7 +83,7 @@ impl Bus {
         }
     }
 
-    /// Carries notices between this node's hub and the others', for as long as it is polled.
+    /// Carries notices between this node's hub and the others for as long as it is polled.
     pub async fn run(&self, hub: &Hub, pulse: &Pulse, metrics: &Metrics) -> Result<()> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(Error::internal)?;
@@ -103,7 +103,7 @@ impl Bus {
                     if std::mem::take(&mut was_away) {
                         tracing::info!("the bus between nodes is back");
                     }
-                    // Whatever was told before we listened.
+                    // Catches up on notices from before the subscription.
                     hub.hear_that_anything_may_have_happened();
                     let ended = tokio::try_join!(link.hear(reader), link.speak(writer));
                     metrics.bus_connected.set(0);
@@ -113,7 +113,7 @@ impl Bus {
                 Err(_) => Error::Unavailable("it does not answer".into()),
             };
             if !std::mem::replace(&mut was_away, true) {
-                tracing::warn!(%failure, "the bus between nodes is away: sessions are late by up to a second");
+                tracing::warn!(%failure, "the bus between nodes is down: sessions are late by up to a second");
             }
             hub.hear_that_anything_may_have_happened();
             sleep(BEAT).await;
@@ -140,9 +140,9 @@ impl Link<'_> {
         let mut peers: HashMap<u64, (u64, Instant)> = HashMap::new();
         loop {
             let text = timeout(SILENCE, reader.next()).await;
-            let text = text.map_err(|_| Error::Unavailable("it has fallen silent".into()))??;
+            let text = text.map_err(|_| Error::Unavailable("it has stopped sending".into()))??;
             let Ok(message) = serde_json::from_str::<Message>(&text) else {
-                tracing::warn!("the bus between nodes carries something that is no notice of this version");
+                tracing::warn!("ignored a message on the bus between nodes that is not a notice of this version");
                 continue;
             };
             if message.node == self.node {
@@ -189,7 +189,7 @@ impl Link<'_> {
                 let part = self.part(&mut notices, beat.take()).await?;
                 timeout(SILENCE, writer.publish(part))
                     .await
-                    .map_err(|_| Error::Unavailable("it does not take messages".into()))??;
+                    .map_err(|_| Error::Unavailable("it does not accept messages".into()))??;
                 if notices.is_empty() {
                     break;
                 }
@@ -197,8 +197,8 @@ impl Link<'_> {
         }
     }
 
-    /// A beat alone, or as many notices as fit into one message. These are counted before they are sent, so that what cannot be sent is
-    /// missed by the others.
+    /// A message with the heartbeat alone, or with as many notices as fit. Notices are counted before they are sent, so
+    /// that the others detect a message that could not be sent.
     async fn part(&self, notices: &mut Vec<Notice>, beat: Option<Beat>) -> Result<String> {
         let mut sent = self.sent.lock().await;
         let mut message = Message { node: self.node, count: sent.count, notices: Vec::new(), beat };

@@ -1,4 +1,4 @@
-//! `LISTEN` and `NOTIFY`, on two connections of their own.
+//! `LISTEN` and `NOTIFY`, on two dedicated connections.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPoolOptions};
 
 use crate::error::{Error, Result, words_of};
 
-/// Notifications go to the nodes of one database only, so that one name does for all.
+/// PostgreSQL delivers notifications within one database only, so one name serves all.
 const CHANNEL: &str = "tidings";
 
 pub struct Reader(PgListener);
@@ -40,7 +40,7 @@ impl Writer {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn away(cause: sqlx::Error) -> Error {
     Error::Unavailable(words_of(&cause))
 }

@@ -1,4 +1,4 @@
-//! Publish and subscribe of Redis, on two connections.
+//! Redis pub/sub, on two connections.
 
 use futures_util::StreamExt;
 use redis::aio::{MultiplexedConnection, PubSubStream};
@@ -21,7 +21,7 @@ pub async fn connect(url: &str, channel: &str) -> Result<(Reader, Writer)> {
     Ok((Reader(subscriber.into_on_message()), Writer { connection, channel: channel.to_owned() }))
 }
 
-/// What the Redis at a URL says of itself; `Config` where it does not answer.
+/// Describes the Redis server at a URL. `Config` if it does not answer.
 pub async fn reach(url: &str) -> Result<String> {
     let wrong = |error: RedisError| Error::Config(format!("REDIS_URL cannot be used: {error}"));
     let mut connection = Client::open(url).map_err(wrong)?.get_multiplexed_async_connection().await.map_err(wrong)?;
@@ -43,7 +43,7 @@ impl Writer {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
 fn away(cause: RedisError) -> Error {
     Error::Unavailable(cause.to_string())
 }

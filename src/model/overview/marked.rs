@@ -1,4 +1,4 @@
-//! What marks of single items make of an overview.
+//! Updates cached overviews after single items were marked.
 
 use entity::ids::{Seq, TypeId};
 use entity::inbox_item::State;
@@ -7,24 +7,24 @@ use super::{Count, Overview, Wish};
 use crate::clock::Millis;
 use crate::model::catalogue::Catalogue;
 
-/// An item that was marked.
+/// A marked item.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     pub seq: Seq,
     pub kind: TypeId,
     pub from: State,
-    /// Nothing where it was deleted.
+    /// `None` if it was deleted.
     pub to: Option<State>,
-    /// 1 where it was made read, -1 where it was made unread.
+    /// 1 if it became read, -1 if it became unread, else 0.
     pub makes_read: i64,
     pub at: Millis,
 }
 
 impl Overview {
-    /// Makes it what it is once one of its items is read, or unread. False where that cannot be told, and it is not to be used: the item has
-    /// left the inbox proper or come into it, or there were more than were counted.
+    /// Updates the overview after a mark. Returns `false` if the result is unknown, and the overview must not be used:
+    /// the item moved into or out of the archive, or an affected count is not exact.
     ///
-    /// Types with nothing in them may be missing.
+    /// The list of types may omit empty ones.
     pub(super) fn mark(&mut self, mark: &Mark, wish: &Wish, catalogue: &Catalogue) -> bool {
         let Some(to) = mark.to.filter(|to| to.is_archived() == mark.from.is_archived()) else { return false };
         let Some(kind) = catalogue.type_by_id(mark.kind) else { return false };

@@ -1,4 +1,4 @@
-//! Overviews that were read before, each with what proves that it still holds.
+//! A cache of overviews with their validators.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use crate::model::item::Item;
 use crate::model::proof::Proof;
 use crate::model::remembered::{OfUsers, Remembered};
 
-/// Different wishes that are remembered of a user: their bell's, and those of a page or two.
+/// Cached requests per user: that of their bell, and those of a page or two.
 const WISHES: usize = 4;
 
-/// What an entry takes besides what it holds, in bytes: its place in the cache, its lists' own and what allocating rounds up.
+/// Overhead of a cache entry in bytes: the entry, its lists, and what the allocator rounds up.
 const PLACE: usize = 180;
 
-/// An overview, and what it was made of.
+/// A cached overview.
 #[derive(Debug)]
 pub struct Entry {
     pub wish: Wish,
-    /// With those of its types alone that hold anything. What proves it is beside it.
+    /// Without empty types, and without its own proof.
     pub overview: Overview,
-    /// That the overview is of.
+    /// The catalogue of the overview.
     pub catalogue: Arc<Catalogue>,
     pub proof: Arc<Proof>,
 }
 
-/// By user.
+/// Overview caches, by user.
 pub type Memory = OfUsers<Entry>;
 
 impl OfUsers<Entry> {
-    /// Brings what is remembered of a user to what their marks have made of it, which are all that is new under a version. What cannot be
-    /// brought there is forgotten.
+    /// Applies marks, which are the only changes of this version, to a user's cached overviews. Drops those that cannot
+    /// be updated.
     pub fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
         let known = self.all(user);
         if known.is_empty() {
@@ -46,7 +46,7 @@ impl OfUsers<Entry> {
         self.put(user, known.iter().filter_map(of).collect());
     }
 
-    /// What was kept last of a user and a wish.
+    /// The cached overview of a user for this request.
     pub fn recall(&self, user: UserId, wish: &Wish) -> Option<Arc<Entry>> {
         self.find(user, |entry| entry.wish == *wish)
     }
@@ -67,14 +67,14 @@ impl Remembered for Entry {
 }
 
 impl Entry {
-    /// Of an overview, by what proves it.
+    /// Creates an entry.
     pub fn new(wish: Wish, mut overview: Overview, catalogue: Arc<Catalogue>, proof: Arc<Proof>) -> Self {
         overview.types.retain(|of| of.unread.count > 0 || of.latest.is_some());
         overview.types.shrink_to_fit();
         Self { wish, overview, catalogue, proof }
     }
 
-    /// What the user's marks make of it, under the next version of their row; nothing where that cannot be told.
+    /// The entry after the user's marks, for the next version of the inbox; `None` if the result is unknown.
     fn marked(&self, marks: &[Mark]) -> Option<Self> {
         let mut overview = self.overview.clone();
         let is_told = |mark: &Mark| self.proof.knows(mark.seq) && overview.mark(mark, &self.wish, &self.catalogue);
@@ -85,7 +85,7 @@ impl Entry {
         Some(Self { wish, overview, catalogue, proof: Arc::new(self.proof.next()) })
     }
 
-    /// All types that are wished for, as they were.
+    /// All requested types, with the empty ones added back.
     fn types(&self) -> Vec<TypeOverview> {
         let Ok(types) = self.catalogue.chosen("types", self.wish.types.as_deref()) else { return Vec::new() };
         let mut held = self.overview.types.iter().peekable();
@@ -96,7 +96,7 @@ impl Entry {
         types.into_iter().map(of).collect()
     }
 
-    /// The overview, as of a place in the log up to which the inbox is known not to be behind.
+    /// The overview with this cursor, a log position up to which the inbox is known to be complete.
     pub fn shown(&self, cursor: Seq) -> Overview {
         let Overview { user, unread, unseen, views, cap, catalogue_version, .. } = &self.overview;
         Overview {

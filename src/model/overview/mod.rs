@@ -1,4 +1,4 @@
-//! Overviews: unread counts and latest items of every type.
+//! Overviews: unread counts and latest items by type.
 
 mod marked;
 mod memory;
@@ -20,29 +20,29 @@ pub use memory::{Entry, Memory};
 pub use same::Added;
 pub use tag::Fields;
 
-/// What to put into an overview.
+/// What to include in an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wish {
-    /// Codes of types; nothing means all.
+    /// Type codes; `None` for all.
     pub types: Option<Vec<String>>,
-    /// Counts stop here; at least 1.
+    /// Maximum of each count; at least 1.
     pub cap: Option<i64>,
-    /// Whether `unseen` is wanted, which costs a walk over what arrived since.
+    /// Whether to count unseen items, which scans the arrivals since the inbox was last marked as seen.
     pub unseen: bool,
-    /// How many unread views are wanted along with their sum, which together cost one more statement.
+    /// How many unread views to include with their total, which costs one more statement.
     pub views: Option<usize>,
 }
 
-/// How many, or that there are more than the cap.
+/// A count, possibly capped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Count {
     pub count: i64,
-    /// False where there were more than the cap, which is then the count.
+    /// `false` if the real count is above the cap; then `count` is the cap.
     pub is_exact: bool,
 }
 
 impl Count {
-    /// What is above the cap is cut. Where items were counted, they were counted up to one above it.
+    /// Applies the cap. The caller counts up to one above it.
     pub fn of(counted: i64, cap: Option<i64>) -> Self {
         match cap {
             Some(cap) if counted > cap => Self { count: cap, is_exact: false },
@@ -51,28 +51,28 @@ impl Count {
     }
 }
 
-/// Where one user's inbox stands.
+/// The state of a user's inbox.
 #[derive(Clone, Debug)]
 pub struct Overview {
     pub user: UserId,
     pub unread: Count,
     pub unseen: Count,
-    /// Unread activities of all views; nothing unless they were wanted.
+    /// Unread activities of all views; empty if not requested.
     pub views: view::Unread,
-    /// Where counts stop.
+    /// The cap of the counts.
     pub cap: Option<i64>,
     /// In catalogue order.
     pub types: Vec<TypeOverview>,
-    /// It shows the inbox as of this place in the log.
+    /// Log position of the overview.
     pub cursor: Seq,
-    /// Of the catalogue that it shows.
+    /// Version of the catalogue it was made with.
     pub catalogue_version: i64,
-    /// By which it is known that all of it but views would be read again; nothing where that cannot be told.
+    /// Validator for everything but the views; `None` if it cannot be revalidated.
     pub proof: Option<Arc<Proof>>,
 }
 
 impl Overview {
-    /// Two overviews with the same one show the same, but for the cursor.
+    /// Overviews with the same fingerprint are equal, except for the cursor.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.unread, self.unseen, self.catalogue_version, self.views.total).hash(&mut hasher);
@@ -92,13 +92,13 @@ impl Overview {
 }
 
 impl Overview {
-    /// Inbox and views together, where views were wanted.
+    /// Unread items and unread activities of views together.
     pub fn total(&self) -> Count {
         if self.unread.is_exact { Count::of(self.unread.count + self.views.total, self.cap) } else { self.unread }
     }
 }
 
-/// One type of it.
+/// The part of an overview about one type.
 #[derive(Clone, Debug)]
 pub struct TypeOverview {
     pub message_type: Arc<MessageType>,

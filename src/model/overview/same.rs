@@ -1,4 +1,4 @@
-//! Overviews that show the same, and what an item more makes of one.
+//! Comparison of overviews, and updates with new items.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use entity::inbox_item::State;
 use super::{Count, Overview, TypeOverview, Wish};
 use crate::model::item::Item;
 
-/// What items have made of an overview.
+/// The result of adding items to an overview.
 #[derive(Clone, Copy, Debug)]
 pub struct Added {
-    /// It shows something else.
+    /// Whether the overview changed.
     pub is_another: bool,
-    /// It is right. Else it is to be read.
+    /// Whether the result is correct. If not, the overview must be read again.
     pub is_certain: bool,
 }
 
@@ -25,7 +25,7 @@ impl Count {
 }
 
 impl Overview {
-    /// The same for overviews that show the same, and seldom for others: much quicker than a fingerprint.
+    /// A cheap hash: equal for equal overviews, seldom equal for others. Much faster than the fingerprint.
     pub fn outline(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let views = (self.views.total, self.views.views.len());
@@ -36,7 +36,8 @@ impl Overview {
         hasher.finish()
     }
 
-    /// Whether another user's overview shows the same, whose types and contents are the very same. Never where it holds views.
+    /// Whether another user's overview is equal. Types and contents must be the same objects. Always `false` with
+    /// views.
     pub fn shows_same(&self, other: &Self) -> bool {
         let numbers = |of: &Self| (of.unread, of.unseen, of.views.total, of.cap, of.cursor, of.catalogue_version);
         let has_views = !self.views.views.is_empty() || !other.views.views.is_empty();
@@ -45,7 +46,7 @@ impl Overview {
         !has_views && numbers(self) == numbers(other) && self.types.len() == other.types.len() && same
     }
 
-    /// The same as another user sees it, of whom nothing is proven.
+    /// The same overview for another user, without a proof.
     #[must_use]
     pub fn seen_by(&self, user: UserId) -> Self {
         let mut overview = Self { user, proof: None, ..self.clone() };
@@ -53,8 +54,7 @@ impl Overview {
         overview
     }
 
-    /// Makes it what it is at the end of the log with these items, oldest first, of which those that it holds already count once. What has
-    /// come of it.
+    /// Adds items, oldest first, and moves the cursor to `end`. Skips items that it already includes.
     pub fn add_all(&mut self, items: &[Item], end: Seq, wish: &Wish) -> Added {
         let mut added = Added { is_another: false, is_certain: true };
         let from = self.cursor;
@@ -68,8 +68,8 @@ impl Overview {
         added
     }
 
-    /// Makes it what it is with one item more, that is newer than all of its own. Whether it is another then, for types that
-    /// are not wished for do not count; nothing where that cannot be told: the item has been changed, or the catalogue has.
+    /// Adds a newer item. Returns whether the overview changed (items of unrequested types do not count), or `None` if
+    /// it must be read again because the item or the catalogue has changed.
     fn add(&mut self, item: &Item, wish: &Wish) -> Option<bool> {
         let is_new = item.state == State::Fresh && !item.is_read();
         if !is_new || item.content.catalogue_version() != self.catalogue_version {

@@ -1,4 +1,4 @@
-//! What an overview is told from others by, for clients that keep it.
+//! A tag that clients use to ask whether an overview has changed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,19 +8,19 @@ use crate::model::item::{Content, Item};
 use crate::model::user::Profile;
 use crate::model::view::View;
 
-/// Which fields a reader is shown.
+/// Which fields the caller can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fields {
-    /// All but how message types leave the inbox.
+    /// All except the delivery rules of message types.
     OfUsers,
     All,
 }
 
 impl Overview {
-    /// Equal on all nodes exactly for overviews whose fields are equal, except for the cursor. Only what is shown goes into it, so a change
-    /// that is undone restores it.
+    /// A hash of all visible fields except the cursor, the same on all nodes. A change that is undone restores the old
+    /// tag.
     pub fn tag(&self, fields: Fields) -> u64 {
-        // The user shows only in ids, and the cap only in counts.
+        // The user is visible only in ids, and the cap only in counts.
         let Self { user: _, unread, unseen, views, cap: _, types, cursor: _, catalogue_version: _, proof: _ } = self;
         let mut hasher = DefaultHasher::new();
         (unread, unseen, self.total(), types.len(), views.views.len()).hash(&mut hasher);
@@ -58,13 +58,13 @@ fn hash_type(of: &MessageType, fields: Fields, hasher: &mut DefaultHasher) {
     let template = template.as_ref().map(|of| (&of.title, &of.body, &of.link));
     template.hash(hasher);
     if fields == Fields::All {
-        // Changes seldom, and is short.
+        // Changes seldom and is short.
         format!("{delivery:?}").hash(hasher);
     }
 }
 
 fn hash_item(item: &Item, hasher: &mut DefaultHasher) {
-    // A state says more than is shown: whether what is unread was read before.
+    // The state itself is not hashed: it also says whether an unread item was read before, which is not visible.
     let Item { user, seq, state, read_at, archived_at, expires_at, content } = item;
     (user, seq, item.is_read(), state.is_archived(), read_at, archived_at, expires_at).hash(hasher);
     let Content { notification, kind, published_at, updated_at, data, target, action, .. } = &**content;

@@ -1,5 +1,5 @@
-//! By what it is known that something that was read of an inbox would be read again. Whether it still holds is asked of the database each
-//! time, by a small part of what it takes to read it again, so that nothing is ever shown that does not.
+//! Cache validators for data read from an inbox. Before cached data is shown, a small statement asks the database
+//! whether its validator still holds, so that no stale data is shown.
 
 mod watch;
 
@@ -15,38 +15,38 @@ use crate::clock::Millis;
 pub use watch::{ASKED_EVERY, Shares, Watch, hung};
 
 columns! {
-    /// With the cursor and the catalogue, of all that an inbox shows but time: what is read twice of an inbox with the same ones, between
-    /// which nothing has expired and no sender has another profile, is the same.
+    /// Versions of an inbox. Together with the cursor and the catalogue version they determine everything in it, except
+    /// that items expire and senders' profiles change.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Stamp {
-        /// Of their inbox: what they or the sweep has changed since it arrived.
+        /// Version of the inbox; changed by the user's marks and by the sweep, not by arrivals.
         pub version: i64 = "h_user_version",
-        /// Messages come without a sync, each newer than everything before.
+        /// The newest item, because messages arrive without a sync. Each is newer than everything before.
         newest: Seq = "h_newest",
-        /// Of the texts of the tenant: another one each time that one is amended.
+        /// Version of the tenant's texts; changed by each amendment.
         pub texts: i64 = "h_texts",
     }
 }
 
-/// What something was made of that one statement has read of an inbox.
+/// Validator of data that one statement has read from an inbox.
 #[derive(Debug)]
 pub struct Proof {
     pub user: UserId,
     cursor: Seq,
     catalogue_version: i64,
     stamp: Stamp,
-    /// The instant by which it was decided what has expired.
+    /// The instant that decided which items had expired.
     pub read_at: Millis,
-    /// Who sent what it shows, each with the version of their profile.
+    /// The senders shown, each with the version of their profile.
     pub senders: Vec<(UserId, i64)>,
-    /// The end of the log up to which the inbox is known not to be behind.
+    /// End of the log up to which the inbox is known to be complete.
     complete_upto: AtomicI64,
-    /// What hung on the board when the database said last that it holds; nothing where there is no board.
+    /// The invalidation tokens at the last validation by the database; `None` without Redis.
     pub watch: Mutex<Option<Watch>>,
 }
 
 impl Proof {
-    /// Of what was read of a whole inbox: that was not behind, and holds nothing beyond where it was cut.
+    /// A validator for data of a whole inbox; `None` if the inbox was behind or has items beyond the end that was read.
     pub fn of(standing: &Standing, stamp: Stamp, read_at: Millis) -> Option<Self> {
         let complete_upto = standing.complete_upto();
         let is_whole = !standing.is_behind() && stamp.newest <= complete_upto;
@@ -62,9 +62,9 @@ impl Proof {
         })
     }
 
-    /// As of which place in the log it is shown, where it still holds.
+    /// The log position at which the data is still valid; `None` if it is not.
     pub fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Seq> {
-        // A log that ends before what was known of it is another one.
+        // An end before the known one means another log: the database was restored.
         let is_same =
             (standing.cursor, standing.catalogue_version, stamp) == (self.cursor, self.catalogue_version, self.stamp);
         if standing.is_behind() || !is_same || standing.complete_upto() < self.complete_upto() {
@@ -74,22 +74,22 @@ impl Proof {
         Some(standing.complete_upto())
     }
 
-    /// The end of the log up to which the inbox is known not to be behind, as it is now.
+    /// The current end of the log up to which the inbox is known to be complete.
     pub fn complete_upto(&self) -> Seq {
         Seq(self.complete_upto.load(Ordering::Relaxed))
     }
 
-    /// How many changes of the inbox it is ahead of a version of it.
+    /// How many versions it is ahead of a version of the inbox.
     pub fn ahead_of(&self, version: i64) -> i64 {
         self.stamp.version - version
     }
 
-    /// Whether an item was there when it was made.
+    /// Whether the item existed when the data was read.
     pub fn knows(&self, item: Seq) -> bool {
         item <= self.stamp.newest
     }
 
-    /// The same under the next version of the inbox.
+    /// The same validator for the next version of the inbox.
     #[must_use]
     pub fn next(&self) -> Self {
         Self {
@@ -100,12 +100,12 @@ impl Proof {
             read_at: self.read_at,
             senders: self.senders.clone(),
             complete_upto: self.complete_upto().0.into(),
-            // Nothing hung when it was made.
+            // No tokens were registered for this version.
             watch: Mutex::default(),
         }
     }
 
-    /// In bytes.
+    /// Bytes in memory.
     pub fn weight(&self) -> usize {
         size_of_val(self) + size_of_val(self.senders.as_slice())
     }

@@ -1,20 +1,20 @@
-//! By what it is known of a remembered overview, without asking the database, that nothing has changed.
+//! Validation of a cached overview by Redis tokens, without the database.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use crate::clock::Millis;
 
-/// After this the database is asked, whatever the board says: of what was committed by a node that died before it could take anything
-/// down, so that nobody was told of it.
+/// Maximum time between two validations by the database. A node that dies after a commit cannot remove its tokens; this
+/// bounds how long such a change goes unseen.
 pub const ASKED_EVERY: Duration = Duration::from_mins(2);
 
-/// Shares of a tenant's channels: a bit for each that somebody listens to a channel of.
+/// Shards of a tenant's channels: one bit for each shard with a channel the user listens to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares([u64; 4]);
 
 impl Shares {
-    /// Each of them.
+    /// All shards.
     pub const ALL: Self = Self([u64::MAX; 4]);
 
     pub fn add(&mut self, share: u8) {
@@ -31,29 +31,29 @@ impl Shares {
     }
 }
 
-/// What hung on the board when the database said last that an overview holds.
+/// The invalidation tokens at the last validation by the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
-    /// Of the channels that the user listens to, for as long as this token of theirs hangs.
+    /// Shards of the channels the user listens to, valid while the token `listening` exists.
     pub shares: Shares,
     pub listening: u64,
-    /// Of all that it depends on.
+    /// Hash of all tokens it depends on.
     pub hung: u64,
-    /// When the database was asked: by this node's clock, and by that of all nodes.
+    /// When the database was asked, by this node's clock and by the shared clock.
     pub asked: (Instant, Millis),
-    /// When something of the tenant expires next.
+    /// When an item of the tenant next expires.
     pub expires_at: Millis,
 }
 
 impl Watch {
-    /// Whether that can still be all, where what hung then hangs now.
+    /// Whether unchanged tokens still suffice now.
     pub fn is_good(&self, now: Millis) -> bool {
         let (asked, asked_at) = self.asked;
         asked.elapsed() < ASKED_EVERY && asked_at <= now && now < self.expires_at
     }
 }
 
-/// Of tokens, in their order: the same for the same ones alone. Nothing where one is missing.
+/// A hash of tokens in their order; `None` if one is missing.
 pub fn hung(tokens: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for token in tokens {

@@ -1,4 +1,4 @@
-//! What a row has.
+//! Columns of a row.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::model::json;
 /// Column → value.
 pub type Columns = Map<String, Value>;
 
-/// What a row has in a column, as an id is written.
+/// The value of a column as text for an id.
 pub fn text(row: &Columns, column: &str) -> Result<String> {
     let refuse = |message: &str| Err(Error::bad_input(column, message));
     match row.get(column) {
@@ -17,6 +17,6 @@ pub fn text(row: &Columns, column: &str) -> Result<String> {
         Some(Value::Bool(is)) => Ok(is.to_string()),
         Some(Value::Null) => refuse("is null"),
         Some(Value::Array(_) | Value::Object(_)) => refuse("is neither text nor a number"),
-        None => refuse("is no column"),
+        None => refuse("is not a column of the row"),
     }
 }

@@ -1,4 +1,4 @@
-//! What a result says that is not known yet.
+//! Compares the rows of a run with the known rows.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -6,46 +6,46 @@ use std::hash::BuildHasher;
 use super::row::Row;
 use crate::clock::Millis;
 
-/// A row that was found before and has not gone since.
+/// A known row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     pub content_hash: i64,
-    /// What was raised; nothing for what was there at the first run.
+    /// The notification sent for it; `None` if it was there at the first run.
     pub notification: Option<i64>,
     pub raised_at: Millis,
-    /// The number of the complete run in which it was first missing.
+    /// Number of the first complete run without the row.
     pub missing_from: Option<i64>,
 }
 
-/// By what rows are compared.
+/// How rows are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
-    /// The number of this complete run. Nothing where only some rows were reported, so that none can be missing.
+    /// Number of this complete run; `None` for a partial report, by which no row can be missing.
     pub complete_no: Option<i64>,
-    /// Complete runs in a row without it, until a row counts as gone.
+    /// Consecutive complete runs without a row until it counts as gone.
     pub resolve_after: i64,
     pub amends: bool,
-    /// What was raised at this instant or before is raised again.
+    /// Rows last notified at this instant or before are notified again.
     pub repeats_before: Option<Millis>,
 }
 
-/// What is to be done. Places are those of the rows found; keys are hashes.
+/// The necessary actions. Numbers are indexes of found rows, strings are key hashes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     pub new: Vec<usize>,
     pub repeated: Vec<usize>,
     pub changed: Vec<usize>,
-    /// They were missing, but not for long enough.
+    /// Rows that were missing, but had not counted as gone.
     pub back: Vec<String>,
-    /// They are missing for the first time, but that is not enough.
+    /// Rows that are missing for the first time and do not count as gone yet.
     pub missing: Vec<String>,
     pub gone: Vec<String>,
 }
 
-/// Compares what was found with what is known.
+/// Compares found rows with known rows.
 ///
-/// Doing part of what it says and comparing again says the rest, so it does not matter where that is cut off: rows that are missing
-/// are counted by the numbers of complete runs, and a run that was cut off has the number of the next one.
+/// It may be interrupted at any point: doing part of the result and comparing again returns the rest. Missing rows are
+/// counted by the numbers of complete runs, and an interrupted run is repeated under its number.
 pub fn difference<S: BuildHasher>(known: &HashMap<String, Known, S>, found: &[Row], how: How) -> Difference {
     let mut all = Difference::default();
     let mut seen: HashSet<&str> = HashSet::with_capacity(found.len());
@@ -119,7 +119,7 @@ mod tests {
         let mut before = HashMap::from([("a".to_owned(), known(Some(1)))]);
         assert_eq!(difference(&before, &[], how(7)).missing, ["a"]);
         before.get_mut("a").expect("it is there").missing_from = Some(7);
-        // Cut off, and run again under the same number.
+        // Interrupted, and run again under the same number.
         assert_eq!(difference(&before, &[], how(7)), Difference::default());
         assert_eq!(difference(&before, &[], how(8)), Difference::default());
         assert_eq!(difference(&before, &[], how(9)).gone, ["a"]);

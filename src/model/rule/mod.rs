@@ -1,4 +1,4 @@
-//! Rules: which rows ought not to be there, and what is said about each.
+//! Rules: queries that find rows, and the notification sent for each row.
 
 mod columns;
 mod difference;
@@ -19,47 +19,47 @@ pub use row::{Row, at, rows};
 pub use schedule::Schedule;
 pub use words::Words;
 
-/// The most columns of a key.
+/// Maximum columns of a key.
 const KEY_COLUMNS: usize = 8;
-/// The most bytes of a query.
+/// Maximum bytes of a query.
 const SQL_BYTES: usize = 16 * 1024;
-/// The most new rows of a run that may be raised.
+/// Maximum new rows of a run that may be notified.
 pub const MOST_NEW: usize = 10_000;
-/// The most complete runs without a row until it counts as gone.
+/// Maximum of `resolve_after`.
 const RUNS: i64 = 100;
-/// The shortest time after which a row is raised again, in milliseconds.
+/// Minimum of `repeat_after`, in milliseconds.
 const REPEAT: Millis = 60_000;
-/// The longest, a year.
+/// Maximum of `repeat_after`, in milliseconds: a year.
 const LONGEST: Millis = 366 * 24 * 3_600_000;
 
-/// All that a tenant says of a rule, but for its name.
+/// A rule's definition, without its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// Code of the type of what it raises, whose template renders it.
+    /// Code of the message type; its template renders the notifications.
     pub message_type: String,
-    /// Where its rows come from; others report them where there is none.
+    /// The query; `None` if an external system reports the rows.
     pub scan: Option<Scan>,
-    /// The columns that say which row it is.
+    /// The columns that identify a row.
     pub key: Vec<String>,
     pub audience: Audience,
     pub resolve: Resolve,
-    /// Complete runs in a row without it, until a row counts as gone.
+    /// Consecutive complete runs without a row until it counts as gone.
     pub resolve_after: i64,
-    /// Whether a changed row amends what was raised.
+    /// Whether a changed row amends its notification.
     pub amends: bool,
-    /// After how many milliseconds a row that stays is raised again.
+    /// Milliseconds after which a row that is still there is notified again.
     pub repeat_after: Option<Millis>,
     pub first_run: FirstRun,
-    /// More new rows than this in one run pause it.
+    /// A run with more new rows pauses the rule.
     pub max_new: usize,
-    /// Whom it tells that it has failed, or paused by itself.
+    /// Where failures and automatic pauses are announced.
     pub alarm: Option<Alarm>,
 }
 
-/// A query that is run from time to time.
+/// A scheduled query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scan {
-    /// Name of a source of the server's.
+    /// Name of a configured source.
     pub source: String,
     pub sql: String,
     pub schedule: String,
@@ -68,42 +68,42 @@ pub struct Scan {
     pub timeout: Option<Millis>,
 }
 
-/// Who hears of a row. Words may name columns.
+/// Who is notified of a row. Texts may name columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Audience {
     Everyone,
-    /// The subscribers of an action on a target.
+    /// The subscribers to an action on a target.
     Reminder {
         target_type: Words,
         target_id: Words,
         action: Words,
     },
-    /// The user whose id is in this column.
+    /// The user with the id in this column.
     UserColumn(String),
-    /// The group whose code is in this column.
+    /// The group with the code in this column.
     GroupColumn(String),
 }
 
-/// What becomes of a notification when its row is gone.
+/// What happens to a notification once its row is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resolve {
-    /// It is taken back.
+    /// It is retracted.
     #[default]
     Retract,
     Keep,
 }
 
-/// What becomes of what is there at the first complete run.
+/// What happens to rows that the first complete run finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FirstRun {
-    /// It is remembered.
+    /// They are recorded without a notification.
     #[default]
     Baseline,
     Raise,
 }
 
 impl Definition {
-    /// By what rows are compared in a run that begins at `now`; `complete_no` is its number where it is a complete one.
+    /// How rows are compared in a run that begins at `now`; `complete_no` is its number if it is a complete run.
     pub fn how(&self, complete_no: Option<i64>, now: Millis) -> How {
         How {
             complete_no,
@@ -113,7 +113,7 @@ impl Definition {
         }
     }
 
-    /// Refuses what is no rule.
+    /// Fails if the definition is invalid.
     pub fn check(&self) -> Result<()> {
         check::count("key", self.key.len(), KEY_COLUMNS)?;
         if self.key.is_empty() {
@@ -148,7 +148,7 @@ impl Scan {
         self.schedule().map(drop)
     }
 
-    /// When it is run.
+    /// The parsed schedule.
     pub fn schedule(&self) -> Result<Schedule> {
         Schedule::parse(&self.schedule, &self.time_zone)
     }

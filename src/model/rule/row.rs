@@ -1,4 +1,4 @@
-//! Rows of a result, and what tells them apart.
+//! Rows of a query result and their hashes.
 
 use std::collections::HashMap;
 
@@ -17,20 +17,21 @@ use crate::model::json::canonical;
 #[derive(Clone, Debug)]
 pub struct Row {
     pub columns: Columns,
-    /// 128 bits of a SHA-256 of its key, as text.
+    /// 128 bits of the SHA-256 of its key, as text.
     pub key_hash: String,
-    /// 64 bits of a SHA-256 of all its columns, in whatever order they came.
+    /// 64 bits of the SHA-256 of all its columns, in canonical order.
     pub content_hash: i64,
 }
 
 impl Row {
-    /// The columns that say which row it is.
+    /// The key columns with their values.
     pub fn key(&self, columns: &[String]) -> Columns {
         columns.iter().filter_map(|column| Some((column.clone(), self.columns.get(column)?.clone()))).collect()
     }
 }
 
-/// The rows of a result; refused where two have the same key, or one has none, or is too large for a notification.
+/// Prepares the rows of a result. Fails if two rows have the same key, a key column is missing, or a row is too large
+/// for a notification.
 pub fn rows(all: Vec<Columns>, key: &[String]) -> Result<Vec<Row>> {
     let mut places: HashMap<String, usize> = HashMap::with_capacity(all.len());
     let mut rows = Vec::with_capacity(all.len());
@@ -44,7 +45,7 @@ pub fn rows(all: Vec<Columns>, key: &[String]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// How errors call a row.
+/// The name of a row in errors.
 pub fn at(place: usize) -> String {
     format!("rows[{place}]")
 }
@@ -87,7 +88,7 @@ mod tests {
         assert_ne!(other[0].content_hash, first[0].content_hash);
         let same = read(&[json!({ "c": 1, "b": "23", "a": "1" })], &["a", "b"]).expect("it has a key");
         assert_eq!(same[0].content_hash, first[0].content_hash);
-        // As it is in the database that holds it, whichever driver says so.
+        // The same key from any driver: as a number or as text.
         assert_eq!(
             read(&[json!({ "a": 1 })], &["a"]).expect("a key")[0].key_hash,
             read(&[json!({ "a": "1" })], &["a"]).expect("a key")[0].key_hash

@@ -1,4 +1,4 @@
-//! When a rule is scanned.
+//! Schedules of scans.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::clock::Millis;
 use crate::error::{Error, Result};
 use crate::model::zone::Zone;
 
-/// The shortest time from one scan to the next that may be asked for.
+/// Minimum period.
 const SHORTEST: Duration = Duration::from_secs(10);
-/// The longest.
+/// Maximum period.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
-/// When a rule is scanned.
+/// The schedule of a rule.
 #[derive(Debug)]
 pub enum Schedule {
-    /// So many milliseconds after the last time.
+    /// This many milliseconds after the last scan.
     Every(Millis),
-    /// As the clocks of a place show.
+    /// By a cron expression in a time zone.
     At(Box<Cron>, Zone),
 }
 
 impl Schedule {
-    /// Cron of five fields in a time zone of IANA's list, or `@every` and a number of `s`, `m` or `h`.
+    /// Parses a cron expression of five fields in an IANA time zone, or `@every` with a number of `s`, `m` or `h`.
     pub fn parse(text: &str, zone: &str) -> Result<Self> {
         let zone = Zone::parse(zone)?;
         if let Some(period) = text.strip_prefix("@every") {
@@ -43,12 +43,12 @@ impl Schedule {
         let schedule = Self::At(Box::new(cron), zone);
         match schedule.after(0) {
             Some(_) => Ok(schedule),
-            None => Err(refuse("never comes".into())),
+            None => Err(refuse("never occurs".into())),
         }
     }
 
-    /// The next instant after this one. Where clocks go back, a fixed time of day comes once; where they go forward over it, it comes
-    /// when they have.
+    /// The next instant. When clocks are set back, a fixed time of day comes once; when clocks skip it, it comes at the
+    /// change.
     pub fn after(&self, now: Millis) -> Option<Millis> {
         match self {
             Self::Every(period) => Some(now + period),
@@ -59,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// The next instant after this one where the last `failures` runs failed: 2, 4, 8 or 16 times as far off.
+    /// The next instant after this many failed runs: 2, 4, 8 or 16 times as far away.
     pub fn after_failures(&self, now: Millis, failures: i64) -> Option<Millis> {
         let times: Millis = 1 << failures.clamp(0, 4);
         if let Self::Every(period) = self {
@@ -97,7 +97,7 @@ mod tests {
         DateTime::parse_from_rfc3339(text).expect("it is an instant").timestamp_millis()
     }
 
-    /// The next instants, as the clocks of the place show them.
+    /// The next instants, in local time.
     fn next(schedule: &str, zone: &str, from: &str, many: usize) -> Vec<String> {
         let parsed = Schedule::parse(schedule, zone).expect("it is a schedule");
         let place = Zone::parse(zone).expect("it is a zone");
@@ -114,17 +114,17 @@ mod tests {
     #[test]
     fn a_daily_time_comes_once_a_day_when_clocks_change() {
         let berlin = "Europe/Berlin";
-        // Forward over it: it comes as soon as there is such a time again.
+        // Clocks skip the time: at the change.
         assert_eq!(
             next("30 2 * * *", berlin, "2026-03-28T00:00:00Z", 3),
             ["03-28 02:30 +0100", "03-29 03:00 +0200", "03-30 02:30 +0200"]
         );
-        // Back over it: the first of the two.
+        // Clocks go back over the time: the first of the two.
         assert_eq!(
             next("30 2 * * *", berlin, "2026-10-24T00:00:00Z", 3),
             ["10-24 02:30 +0200", "10-25 02:30 +0200", "10-26 02:30 +0100"]
         );
-        // And a time that is not touched.
+        // A time that no change affects.
         assert_eq!(
             next("0 0 * * *", berlin, "2026-03-28T12:00:00Z", 3),
             ["03-29 00:00 +0100", "03-30 00:00 +0200", "03-31 00:00 +0200"]

@@ -1,17 +1,17 @@
-//! Words that name columns.
+//! Text with placeholders for columns.
 
 use serde::{Deserialize, Serialize};
 
 use super::columns::{Columns, text};
 use crate::error::{Error, Result};
 
-/// Text in which `{{ column }}` stands for what a row has there.
+/// Text with placeholders `{{ column }}` for values of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Words(String);
 
 impl Words {
-    /// Refuses braces that name nothing.
+    /// Fails if braces do not name a column.
     pub fn parse(text: String) -> Result<Self> {
         let words = Self(text);
         let refuse = |()| Error::bad_input("", "must name columns as in \"{{ warehouse }}\"");
@@ -19,16 +19,16 @@ impl Words {
         Ok(words)
     }
 
-    /// As they were said.
+    /// The original text.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// With the values of a row.
+    /// Fills in the values of a row.
     pub fn filled(&self, row: &Columns) -> Result<String> {
         let mut filled = String::with_capacity(self.0.len());
         for part in self.parts() {
-            match part.map_err(|()| Error::internal("words were not checked"))? {
+            match part.map_err(|()| Error::internal("a text with columns was not validated"))? {
                 Part::Text(text) => filled.push_str(text),
                 Part::Column(column) => filled.push_str(&text(row, column)?),
             }

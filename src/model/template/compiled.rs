@@ -1,4 +1,4 @@
-//! One text, compiled.
+//! A compiled template text.
 
 use std::collections::BTreeSet;
 
@@ -13,31 +13,31 @@ use super::sink::Sink;
 use super::source::{Form, Source};
 use crate::model::check::BODY_BYTES;
 
-/// The most bytes that a text may become.
+/// Maximum bytes of a rendered text.
 pub const ROOM: usize = BODY_BYTES;
 
-/// What the smallest takes, in bytes.
+/// Bytes in memory of the smallest template.
 const LEAST: usize = 11 * 1024;
-/// What each token makes it take at the most, in bytes.
+/// Maximum additional bytes in memory per token.
 const TOKEN: usize = 160;
 
-/// A source that can be rendered.
+/// A compiled template.
 pub struct Compiled {
-    /// Has this one alone.
+    /// Contains only this template.
     environment: Environment<'static>,
     form: Form,
-    /// The names that it looks up.
+    /// The variables that it uses.
     names: BTreeSet<String>,
     weight: usize,
 }
 
 impl Compiled {
-    /// It, or why there is none.
+    /// Compiles a source.
     pub fn of(source: Source<'_>) -> Result<Self, Flaw> {
         Self::in_form(source.text.form(), source.source)
     }
 
-    /// The same of a text that is none of a type's or its letters'.
+    /// Compiles a source that does not belong to a message type.
     pub fn in_form(form: Form, source: &str) -> Result<Self, Flaw> {
         let guarded = guarded(&without_marks(source))?;
         let weight = LEAST + TOKEN * guarded.tokens + guarded.source.len();
@@ -46,12 +46,12 @@ impl Compiled {
         Ok(Self { environment, form, names: guarded.names, weight })
     }
 
-    /// About how many bytes it takes.
+    /// Approximate bytes in memory.
     pub fn weight(&self) -> usize {
         self.weight
     }
 
-    /// What it says of a scene.
+    /// Renders it with these variables.
     pub fn render(&self, scene: &Scene<'_>) -> Result<String, Flaw> {
         let mut sink = Sink::with(ROOM);
         let template = self.environment.get_template(self.form.name());

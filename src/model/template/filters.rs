@@ -1,4 +1,4 @@
-//! What templates may use: the engine with these filters and tests, and nothing else of its own.
+//! The template engine with the allowed filters and tests only.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -16,10 +16,10 @@ use super::marks;
 use super::work::{ENTRY, count, lacks, spend, text};
 use crate::text::{characters, closed, cut};
 
-/// The steps that one rendering may take, so that a loop in a template holds no reader up. A usual one takes fifty.
+/// Maximum steps of one rendering, so that a loop in a template cannot block readers. A usual template takes fifty.
 const FUEL: u64 = 10_000;
 
-/// The filters that a template may name.
+/// The allowed filters.
 pub const FILTERS: [&str; 20] = [
     "abs",
     "capitalize",
@@ -43,7 +43,7 @@ pub const FILTERS: [&str; 20] = [
     "urlencode",
 ];
 
-/// The tests that a template may name.
+/// The allowed tests.
 pub const TESTS: [&str; 17] = [
     "boolean",
     "defined",
@@ -64,18 +64,18 @@ pub const TESTS: [&str; 17] = [
     "undefined",
 ];
 
-/// The most characters of a text that is read as a number.
+/// Maximum bytes of a text that is parsed as a number.
 const DIGITS: usize = 64;
-/// The most digits behind a point that are rounded to.
+/// Maximum decimals when rounding.
 const PRECISION: i32 = 15;
 
-/// An engine without templates.
+/// An environment without templates.
 pub fn environment() -> Environment<'static> {
     static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(build);
     ENVIRONMENT.clone()
 }
 
-/// Names that are missing fail, or half a sentence would be shown; asking whether they are there does not.
+/// Printing a missing name fails, because half a sentence would be shown; testing for it is allowed.
 fn build() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -139,12 +139,12 @@ fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("undefined", is_missing);
 }
 
-/// What is null is as missing as what is not there.
+/// `null` counts as missing.
 fn is_missing(value: &Value) -> bool {
     value.is_none() || value.is_undefined()
 }
 
-/// Sets a value apart from the text around it (`inserted`). Lists and maps are printed by calling themselves for each within.
+/// Prints a value and marks where it begins and ends (`inserted`). The engine prints nested lists and maps recursively.
 fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.is_undefined() {
         return Ok(());
@@ -167,7 +167,7 @@ fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
     Ok(out.write_str(END)?)
 }
 
-/// A text made of another, at most three times as long; changing letters takes five times as long as copying them.
+/// Transforms a text into one at most three times as long; changing letters takes five times as long as copying.
 fn mapped(state: &mut State<'_, '_>, value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
     let text = text(state, value)?;
     spend(state, 4 * text.len())?;
@@ -226,7 +226,7 @@ fn last(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// The names of a map with what they stand for. The engine's would be walked through at every look.
+/// The entries of a map as pairs. The engine's own filter would be evaluated again at each access.
 fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
     if value.kind() != ValueKind::Map {
         return Err(Error::new(ErrorKind::InvalidOperation, "has no names"));
@@ -235,7 +235,7 @@ fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> 
     value.try_iter()?.map(|name| Ok(Value::from((name.clone(), value.get_item(&name)?)))).collect()
 }
 
-/// Texts with another between them; of maps, their attribute.
+/// Joins texts with a separator; for maps, their attribute.
 fn join(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -246,7 +246,7 @@ fn join(
     joined(state, value, between, attribute, kwargs, |text| closed(text).into_owned())
 }
 
-/// The same as it is printed: each entry is set apart, and the text between them is not.
+/// Joins for printing: marks each entry as a value, but not the separator.
 fn join_printed(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -258,7 +258,7 @@ fn join_printed(
     joined(state, value, between, attribute, kwargs, apart).map(Value::from_safe_string)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the engine hands arguments over like this")]
+#[expect(clippy::needless_pass_by_value, reason = "the engine passes arguments by value")]
 fn joined(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -295,7 +295,7 @@ fn replace(state: &mut State<'_, '_>, value: &Value, from: &Value, to: &Value) -
     Ok(value.replace(&*from, &to))
 }
 
-/// At most `length` characters, the last of which is then `…` (or another end).
+/// Cuts a text to `length` characters that end with `…` or another given end.
 fn truncate(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -340,7 +340,7 @@ fn float(state: &State<'_, '_>, value: &Value, default: Option<Value>, kwargs: K
     filters::float(state, short(value)?, default, kwargs)
 }
 
-/// A value that may be read as a number.
+/// Checks that a value is short enough to be parsed as a number.
 fn short(value: &Value) -> Result<&Value, Error> {
     if value.is_none() {
         return Err(ErrorKind::UndefinedError.into());

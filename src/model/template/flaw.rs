@@ -1,31 +1,32 @@
-//! What is wrong with a template.
+//! Errors of templates.
 
 use std::fmt::{Display, Formatter};
 
 use minijinja::{Error, ErrorKind};
 
-/// Why a text cannot be rendered: what the log may hold of it, and the rest, which is the tenant's.
+/// Why a template fails: a part that may be logged, and a detail that only the tenant may see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// What it is, in words that are the same for all templates.
+    /// A description without any content of the template.
     pub kind: String,
-    /// Where, from 1 on, as far as that is known.
+    /// The line from 1 on, if known.
     pub line: Option<usize>,
     detail: Option<String>,
 }
 
 impl Flaw {
-    /// Something that templates may not do or be.
+    /// A construct that templates may not use.
     pub fn refused(kind: &'static str, line: impl Into<usize>, detail: impl Into<String>) -> Self {
         Self { kind: kind.into(), line: Some(line.into()), detail: Some(detail.into()) }
     }
 
-    /// What the engine says of a source.
+    /// An error of the engine in a source.
     pub fn of_source(error: &Error) -> Self {
         Self { kind: error.kind().to_string(), line: error.line(), detail: error.detail().map(Into::into) }
     }
 
-    /// What the engine says of a rendering. Its details may hold values of the notification, and are left out.
+    /// An error of the engine in a rendering. Its details are left out because they may contain values of the
+    /// notification.
     pub fn of_rendering(error: &Error) -> Self {
         let kind = match error.kind() {
             ErrorKind::OutOfFuel => "takes too much work".into(),

@@ -1,14 +1,15 @@
-//! Values stand apart from the text around them, so that none of them turns the line that it stands on.
+//! Isolates inserted values from the surrounding text, so that right-to-left characters in a value do not reorder its
+//! line.
 //!
-//! While a text is rendered two marks stand around each value. In the end they become isolates of Unicode (FSI and PDI) where the text has
-//! anything that does not run from left to right, and are removed otherwise.
+//! During rendering, marks surround each value. Afterwards they become Unicode isolates (FSI and PDI) if the text has
+//! right-to-left characters, and are removed otherwise.
 
 use std::borrow::Cow;
 
 use super::source::Form;
 use crate::text::{Closing, closed, ends_paragraph, one_line, paragraphs, reorders};
 
-/// Stand around a value: noncharacters, which mean nothing in texts (Unicode, section 23.7).
+/// Mark the beginning and end of a value: noncharacters, which have no meaning in texts (Unicode, section 23.7).
 pub const BEGIN: &str = "\u{FDD0}";
 pub const END: &str = "\u{FDD1}";
 
@@ -16,7 +17,7 @@ const MARKS: [char; 2] = ['\u{FDD0}', '\u{FDD1}'];
 const ISOLATE: char = '\u{2068}';
 const POP_ISOLATE: char = '\u{2069}';
 
-/// A text in which nothing passes for a mark.
+/// Replaces characters that could be mistaken for marks.
 pub fn without_marks(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(MARKS) {
         return Cow::Borrowed(text);
@@ -24,13 +25,13 @@ pub fn without_marks(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(MARKS, "\u{FFFD}"))
 }
 
-/// How many bytes of a text are marks.
+/// Bytes of the marks in a text.
 pub fn mark_bytes(text: &[u8]) -> usize {
     let is_mark = |three: &[u8]| three == BEGIN.as_bytes() || three == END.as_bytes();
     if text.contains(&BEGIN.as_bytes()[0]) { 3 * text.windows(3).filter(|three| is_mark(three)).count() } else { 0 }
 }
 
-/// A text as it is read, of one that has marks.
+/// Makes the final text of one with marks.
 pub fn finished(text: &str, form: Form) -> String {
     let text = match form {
         Form::Line => one_line(text),
@@ -45,25 +46,25 @@ pub fn finished(text: &str, form: Form) -> String {
     }
     let mut writer = Writer { text: String::with_capacity(text.len() * 2), ..Writer::new(form) };
     for (place, part) in text.split(MARKS).enumerate() {
-        // Marks come in pairs, and none within another.
+        // Marks come in pairs and are not nested.
         if place % 2 == 0 { writer.write(part) } else { writer.insert(part) }
     }
     writer.closing.close(&mut writer.text);
     writer.text
 }
 
-/// The value that is the whole text: nothing stands beside it.
+/// The value if it is the whole text.
 fn only_value(text: &str) -> Option<&str> {
     let value = text.strip_prefix(BEGIN)?.strip_suffix(END)?;
     (!value.contains(MARKS)).then_some(value)
 }
 
-/// Where in HTML the template's own text has come to.
+/// The syntactic position in the template's HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Text,
     Tag,
-    /// A value of an attribute, in these quotes.
+    /// In an attribute's value with these quotes.
     Quoted(char),
     Comment,
 }
@@ -71,10 +72,10 @@ enum Place {
 struct Writer {
     text: String,
     form: Form,
-    /// What the template's own text has opened.
+    /// Directional controls that the template's own text has opened.
     closing: Closing,
     place: Place,
-    /// Whether what comes next goes on with a URL: nothing is to stand within it.
+    /// Whether the text ends within a URL; no isolate may be inserted there.
     is_in_url: bool,
 }
 
@@ -99,7 +100,7 @@ impl Writer {
         }
     }
 
-    /// Writes a value, each of its lines in an isolate.
+    /// Writes a value; each of its lines gets an isolate.
     fn insert(&mut self, value: &str) {
         if self.place != Place::Text {
             return self.text.push_str(value);
@@ -126,7 +127,7 @@ impl Writer {
 }
 
 impl Place {
-    /// Where it comes to with a character: `rest` begins with it, and `before` is what was written.
+    /// The position after a character: `rest` begins with it, and `before` is the text written so far.
     fn after(self, character: char, rest: &str, before: &str) -> Self {
         match (self, character) {
             (Self::Text, '<') if rest.starts_with("<!--") => Self::Comment,

@@ -1,4 +1,4 @@
-//! What is known of one text of a type, as soon as somebody asks.
+//! A lazily compiled text of a message type.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,21 +8,21 @@ use super::flaw::Flaw;
 use super::scene::Scene;
 use super::source::Source;
 
-/// About how many bytes the compiled texts of a catalogue may take: 300 ordinary ones do. One that finds no room is compiled
-/// whenever it is rendered, which takes less than a millisecond.
+/// Approximate bytes of compiled texts per catalogue, enough for 300 ordinary ones. Texts beyond that are compiled at
+/// each rendering, which takes less than a millisecond.
 const KEPT: usize = 4 * 1024 * 1024;
 
-/// One text of a catalogue.
+/// A text of a catalogue.
 #[derive(Default)]
 pub struct Known {
-    /// It, if there is room to keep it; or why it can never be rendered.
+    /// The compiled text; `None` if there was no room to keep it; or why it cannot be compiled.
     compiled: OnceLock<Result<Option<Compiled>, Flaw>>,
-    /// Why it could not be rendered when it was not for the first time.
+    /// The first error in rendering.
     failed: OnceLock<Flaw>,
 }
 
 impl Known {
-    /// What it says of a scene. `kept` is what the compiled texts of its catalogue take.
+    /// Renders it. `kept` counts the bytes of the catalogue's compiled texts.
     pub fn render(&self, source: Source<'_>, scene: &Scene<'_>, kept: &AtomicUsize) -> Result<String, Flaw> {
         match self.compiled(source, kept) {
             Ok(Some(compiled)) => compiled.render(scene),
@@ -31,12 +31,12 @@ impl Known {
         }
     }
 
-    /// Remembers why it could not be rendered, and gives it back where that is new.
+    /// Records an error, and returns it if it is the first.
     pub fn fail(&self, flaw: Flaw) -> Option<&Flaw> {
         self.failed.set(flaw).ok().and_then(|()| self.failed.get())
     }
 
-    /// What is wrong with it, as far as that is known.
+    /// The known error, if there is one.
     pub fn flaw(&self, source: Source<'_>, kept: &AtomicUsize) -> Option<&Flaw> {
         self.compiled(source, kept).as_ref().err().or_else(|| self.failed.get())
     }

@@ -1,4 +1,4 @@
-//! Filters that stand behind operands whose operators have no bound of their own. No template can name them.
+//! Filters that the guard appends to operands of operators without a bound of their own. Templates cannot name them.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::inserted::without_marks;
 use super::work::{count, spend};
 use crate::text::closed;
 
-/// Stands behind operands that are read whole. Nobody else can name it, for it is not in `FILTERS`.
+/// Appended to operands that are read whole. Templates cannot name it, because it is not in `FILTERS`.
 pub const COUNTED: &str = "counted";
-/// Stands behind operands of `==` and `!=`, which are read whole and may be missing.
+/// Appended to operands of `==` and `!=`, which are read whole and may be missing.
 pub const EQUATED: &str = "equated";
-/// Stands behind operands of `*`, which would repeat texts and lists.
+/// Appended to operands of `*`, which would repeat texts and lists.
 pub const FACTOR: &str = "factor";
-/// Stands behind operands of `+`, which would make lists of lists that are walked through at every look.
+/// Appended to operands of `+`, which would create nested lazy lists that are evaluated at each access.
 pub const SUMMAND: &str = "summand";
-/// Stands behind values of which an entry is taken: the characters of a text are counted for it.
+/// Appended to values that are accessed by index: the characters of a text are counted for it.
 pub const INDEXED: &str = "indexed";
-/// Stands behind texts that the template writes itself, which are not set apart as values are.
+/// Appended to text literals of the template, which are not isolated like values.
 pub const LITERAL: &str = "literal";
-/// Stands behind `none`, which is as missing as what is null.
+/// Appended to `none`, which counts as missing like `null`.
 pub const MISSING: &str = "missing";
-/// Makes `join` a filter whose result is printed, so that each entry is set apart from the others.
+/// Suffix that turns `join` into a filter for printing, which isolates each entry.
 pub const PRINTED: &str = "_printed";
 
-/// Adds them to an environment.
+/// Adds the filters to an environment.
 pub fn add(environment: &mut Environment<'_>) {
     environment.add_filter(COUNTED, counted);
     environment.add_filter(EQUATED, equated);
@@ -38,7 +38,7 @@ pub fn add(environment: &mut Environment<'_>) {
     environment.add_filter(SUMMAND, summand);
 }
 
-/// A text closes what it opens, or it would turn what is put behind it.
+/// Also closes directional controls that a text opens, which would reorder the text after it.
 fn counted(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     count(state, value)?;
     Ok(match value.as_str() {
@@ -53,7 +53,7 @@ fn equated(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     Ok(if value.is_undefined() { Value::from(()) } else { value })
 }
 
-/// Nothing else makes a safe string, so that it tells what the template wrote.
+/// Only this filter creates safe strings, so they identify the template's own text.
 fn literal(value: &Value) -> Value {
     value.as_str().map_or_else(|| value.clone(), |text| Value::from_safe_string(without_marks(text).into_owned()))
 }
@@ -79,7 +79,7 @@ fn indexed(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     Ok(Value::from_object(Letters(text.to_owned())))
 }
 
-/// What people take for the characters of a text, by their places.
+/// A text as a sequence of grapheme clusters.
 #[derive(Debug)]
 struct Letters(String);
 

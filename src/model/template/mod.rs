@@ -1,8 +1,9 @@
-//! Templates of message types and of their letters: MiniJinja, rendered when a reader asks or a letter is written.
+//! Templates of message types and of their emails, written for MiniJinja. They are rendered when an item is read or an
+//! email is written.
 //!
-//! They are an operator's of any tenant, and what they speak of is any sender's, so neither may cost others anything. A source
-//! is looked at before it is compiled (`guard`), and a rendering has a bound of steps (`filters`), of work (`work`) and of
-//! room (`compiled`). All of it together takes about a millisecond, so that it runs where it is asked for.
+//! Operators of any tenant write them, and any sender supplies their values, so neither may cost other tenants
+//! anything. A source is checked before it is compiled (`guard`), and a rendering has limits on steps (`filters`), work
+//! (`work`) and size (`compiled`). All together take about a millisecond, so rendering runs inline.
 
 mod compiled;
 mod filters;
@@ -29,15 +30,15 @@ use known::Known;
 pub use scene::{Scene, ShownScene, TargetScene};
 pub use source::{Form, LetterTemplate, Source, Template, Text};
 
-/// The most bytes of the source of a text.
+/// Maximum bytes of a source.
 const SOURCE_BYTES: usize = 16 * 1024;
 
 /// The templates of a catalogue.
 #[derive(Default)]
 pub struct Templates {
-    /// What is known of those of each type that has some, by its code.
+    /// The texts of each type with templates, by its code.
     types: HashMap<String, [Known; 6]>,
-    /// About how many bytes those take that are compiled.
+    /// Approximate bytes of the compiled ones.
     kept: AtomicUsize,
 }
 
@@ -48,21 +49,20 @@ impl std::fmt::Debug for Templates {
 }
 
 impl Templates {
-    /// Those of the types with these codes. Each text is compiled when it is asked for first.
+    /// The templates of the types with these codes. Each text is compiled on first use.
     pub(super) fn of(codes: impl Iterator<Item = String>) -> Self {
         let types = codes.map(|code| (code, <[Known; 6]>::default())).collect();
         Self { types, kept: AtomicUsize::new(0) }
     }
 
-    /// A text of a type in this scene; nothing where it fails (which is logged, once for each catalogue), says nothing, or is a link
-    /// that leads nowhere.
+    /// Renders a text of a type. `None` if it fails (logged once per catalogue), is empty, or is an invalid link.
     pub fn render(&self, message_type: &str, source: Source<'_>, scene: &Scene<'_>) -> Option<String> {
         let known = self.known(message_type, source.text)?;
         match known.render(source, scene, &self.kept) {
             Ok(rendered) => source.text.shown(&rendered),
             Err(flaw) => {
                 if let Some(Flaw { kind, line, .. }) = known.fail(flaw) {
-                    let what = "a template failed, its notification's own text is shown";
+                    let what = "a template failed: the notification's own text is shown instead";
                     tracing::warn!(message_type, text = ?source.text, kind, line, "{what}");
                 }
                 None
@@ -70,8 +70,8 @@ impl Templates {
         }
     }
 
-    /// What is wrong with a text of a type, if anything is: it may not be any more what it is, or has failed on a notification since
-    /// this catalogue was read.
+    /// What is wrong with a text of a type; `None` if nothing is known. A stored text may no longer be allowed, or may
+    /// have failed on a notification since this catalogue was read.
     pub fn flaw(&self, message_type: &str, source: Source<'_>) -> Option<String> {
         let flaw = self.known(message_type, source.text)?.flaw(source, &self.kept)?;
         Some(format!("{}: {flaw}", source.text.field()))
@@ -82,12 +82,12 @@ impl Templates {
     }
 }
 
-/// A text of a template in this scene, or what is wrong with it.
+/// Renders a text of a template; the error says what is wrong with it.
 pub fn rendered(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Option<String>, String> {
     tried(template, text, scene).map_err(|flaw| format!("{}: {flaw}", text.field()))
 }
 
-/// The same, with what is wrong by itself. A source that is too long to be saved is not looked at.
+/// The same with a typed error. Rejects a source that is too long to be saved.
 pub fn tried(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Option<String>, Flaw> {
     let Some(source) = template.source(text) else { return Ok(None) };
     if source.source.len() > SOURCE_BYTES {
@@ -97,7 +97,7 @@ pub fn tried(template: &Template, text: Text, scene: &Scene<'_>) -> Result<Optio
     Ok(text.shown(&rendered))
 }
 
-/// Refuses what cannot be compiled or is too long.
+/// Fails if a source does not compile or is too long.
 pub fn check<'a>(sources: impl Iterator<Item = Source<'a>>) -> Result<()> {
     for source in sources {
         let field = source.text.field();

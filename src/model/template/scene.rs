@@ -1,14 +1,14 @@
-//! What templates speak of.
+//! The variables of templates.
 
 use std::collections::BTreeSet;
 
 use minijinja::Value;
 use serde_json::{Number, Value as Json};
 
-/// The most lists and objects within each other that a template sees of what was sent; what is deeper is missing.
+/// Maximum nesting of lists and objects visible to a template; deeper values are missing.
 const DEPTH: usize = 32;
 
-/// All that a template may speak of.
+/// All variables.
 #[derive(Clone, Debug)]
 pub struct Scene<'a> {
     pub params: &'a Json,
@@ -16,18 +16,18 @@ pub struct Scene<'a> {
     pub sender: Json,
     pub target: Option<TargetScene<'a>>,
     pub action: Option<&'a str>,
-    /// What the item shows by then, for what is written beside it; nothing for the item's own texts.
+    /// The item's title and body, for templates of other channels; `None` for the item's own templates.
     pub shown: Option<ShownScene>,
 }
 
-/// What an item shows.
+/// The texts of an item.
 #[derive(Clone, Debug)]
 pub struct ShownScene {
     pub title: String,
     pub body: Option<String>,
 }
 
-/// What a reminder is about.
+/// The target of a reminder.
 #[derive(Clone, Debug)]
 pub struct TargetScene<'a> {
     pub r#type: &'a str,
@@ -35,7 +35,7 @@ pub struct TargetScene<'a> {
 }
 
 impl Scene<'_> {
-    /// What these names stand for.
+    /// The values of these variables.
     pub(super) fn values(&self, names: &BTreeSet<String>) -> Value {
         Value::from_pairs(names.iter().filter_map(|name| Some((name.as_str(), self.value(name)?))))
     }
@@ -57,12 +57,13 @@ impl Scene<'_> {
     }
 }
 
-/// All of something. Where there is nothing, such as no sender, its names are missing and not a mistake: `sender.name or "Shop"`.
+/// A whole variable. If it is null, such as a missing sender, its fields count as missing, which is no error:
+/// `sender.name or "Shop"`.
 fn whole(json: &Json) -> Value {
     if json.is_null() { Value::from(()) } else { value(json, DEPTH) }
 }
 
-/// What is null is missing: a name without a value, or an undefined entry of a list.
+/// Converts a value. `null` counts as missing: an absent field, or an undefined entry of a list.
 fn value(json: &Json, depth: usize) -> Value {
     match json {
         Json::Null => Value::UNDEFINED,
@@ -78,7 +79,7 @@ fn value(json: &Json, depth: usize) -> Value {
     }
 }
 
-/// Whole numbers of 128 bits to the digit; what is larger or has decimals as a float, as templates calculate.
+/// Converts a number: integers of up to 128 bits exactly, others to floats.
 fn number(of: &Number) -> Value {
     let whole = of.as_i64().map(Value::from).or_else(|| of.as_u64().map(Value::from));
     let large = || of.as_i128().map(Value::from).or_else(|| of.as_u128().map(Value::from));

@@ -1,10 +1,10 @@
-//! Where a text is written while it is rendered.
+//! The output buffer of a rendering.
 
 use std::io::{Error, Result, Write};
 
 use super::inserted::mark_bytes;
 
-/// A text that may not become longer than it has room. What sets values apart takes none of it.
+/// A buffer with a maximum size. Marks around values do not count.
 #[derive(Debug)]
 pub struct Sink {
     text: Vec<u8>,
@@ -12,20 +12,20 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// An empty one, with room for so many bytes.
+    /// An empty buffer for this many bytes.
     pub fn with(room: usize) -> Self {
         Self { text: Vec::new(), room }
     }
 
-    /// What was written.
+    /// The text written.
     pub fn into_text(self) -> String {
-        // The engine writes whole texts, so that nothing is ever replaced.
+        // The engine writes valid UTF-8, so the conversion cannot fail.
         String::from_utf8(self.text).unwrap_or_default()
     }
 }
 
 impl Write for Sink {
-    /// All of it or nothing: then the rendering ends.
+    /// Fails if there is no room, which ends the rendering.
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         let left = self.room.checked_sub(bytes.len() - mark_bytes(bytes));
         self.room = left.ok_or_else(|| Error::other("no room"))?;

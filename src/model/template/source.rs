@@ -1,9 +1,9 @@
-//! What texts are made of, and what is shown of them.
+//! Sources of templates.
 
 use crate::model::check;
 use crate::text::{characters, cut, is_visible};
 
-/// The sources of a type's three texts.
+/// The templates of an item's three texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pub title: String,
@@ -11,14 +11,14 @@ pub struct Template {
     pub link: Option<String>,
 }
 
-/// The sources of what letters say instead of what items do.
+/// Templates for emails; each replaces one of the item's texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LetterTemplate {
-    /// Instead of the title.
+    /// Replaces the title.
     pub subject: Option<String>,
-    /// Instead of the body.
+    /// Replaces the body.
     pub text: Option<String>,
-    /// Instead of the body, where HTML is shown: what it speaks of is escaped in it.
+    /// Replaces the body in the HTML part; values are escaped.
     pub html: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub enum Text {
     LetterHtml,
 }
 
-/// What a rendered text is, by which it is decided how values stand in it.
+/// The format of a rendered text; it decides how values are isolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Line,
@@ -50,21 +50,21 @@ pub struct Source<'a> {
 }
 
 impl Template {
-    /// Those of its texts that it has.
+    /// The texts that it has.
     pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         let texts =
             [(Text::Title, Some(&self.title)), (Text::Body, self.body.as_ref()), (Text::Link, self.link.as_ref())];
         given(texts)
     }
 
-    /// The source of a text; nothing where the template does not say it.
+    /// The source of a text; `None` if the template has none.
     pub fn source(&self, text: Text) -> Option<Source<'_>> {
         self.sources().find(|source| source.text == text)
     }
 }
 
 impl LetterTemplate {
-    /// Those of its texts that it has.
+    /// The texts that it has.
     pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         let texts = [
             (Text::LetterSubject, self.subject.as_ref()),
@@ -74,7 +74,7 @@ impl LetterTemplate {
         given(texts)
     }
 
-    /// The source of a text; nothing where the template does not say it.
+    /// The source of a text; `None` if the template has none.
     pub fn source(&self, text: Text) -> Option<Source<'_>> {
         self.sources().find(|source| source.text == text)
     }
@@ -85,7 +85,7 @@ fn given(texts: [(Text, Option<&String>); 3]) -> impl Iterator<Item = Source<'_>
 }
 
 impl Text {
-    /// As a field of the API.
+    /// The name of the field in the API.
     pub(super) fn field(self) -> &'static str {
         match self {
             Self::Title => "title",
@@ -97,7 +97,7 @@ impl Text {
         }
     }
 
-    /// What becomes of it.
+    /// The format of the rendered text.
     pub(super) fn form(self) -> Form {
         match self {
             Self::Title | Self::LetterSubject => Form::Line,
@@ -107,8 +107,8 @@ impl Text {
         }
     }
 
-    /// What is shown of a text that was rendered; nothing of a title without anything that can be seen. A title is cut to the length of
-    /// those that are sent.
+    /// Trims a rendered text, and cuts a title to the maximum length of a title. `None` for an invisible title or an
+    /// invalid link.
     pub(super) fn shown(self, rendered: &str) -> Option<String> {
         let rendered = rendered.trim();
         match self {
@@ -123,7 +123,7 @@ impl Text {
 }
 
 impl Form {
-    /// As the engine knows it: values are escaped in what ends with `.html`.
+    /// The template's name in the engine, which escapes values in names that end with `.html`.
     pub(super) fn name(self) -> &'static str {
         if self == Self::Html { "text.html" } else { "text" }
     }

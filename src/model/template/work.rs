@@ -1,41 +1,41 @@
-//! The work of one rendering, beyond the steps that the engine counts.
+//! Limits the work of filters and operators, which the engine's step count does not cover.
 
 use std::borrow::Cow;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
-/// What filters and operators of one rendering may read and write, in bytes; about a nanosecond each.
+/// Maximum bytes that filters and operators of one rendering may read and write; about a nanosecond each.
 ///
-/// Eight times the longest body. Past it the rendering fails.
+/// Eight times the longest body. A rendering that exceeds it fails.
 pub const WORK: usize = 128 * 1024;
 
-/// What an entry of a list or map costs beside its bytes, in the same measure.
+/// Cost of an entry of a list or map besides its bytes.
 pub const ENTRY: usize = 32;
 
-/// The most lists and maps within each other that are printed or compared: both call themselves for each.
+/// Maximum nesting of lists and maps that are printed or compared: both recurse.
 const DEPTH: usize = 16;
 
-/// What is left of it.
+/// The remaining work.
 struct Left(usize);
 
-/// Takes `bytes` of work.
+/// Spends `bytes` of work.
 pub fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     take(&mut state.get_or_insert_extension(Left(WORK)).0, bytes)
 }
 
-/// Takes the work of reading or writing a value once.
+/// Spends the work of reading or writing a value once.
 pub fn count(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     weigh(value, 0, &mut state.get_or_insert_extension(Left(WORK)).0)
 }
 
-/// A value that is text, or written like it; its work is taken.
+/// A value as text; its work is spent.
 pub fn text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
     let text = match value.kind() {
         ValueKind::String => Cow::Borrowed(value.as_str().unwrap_or_default()),
         ValueKind::None => return Err(ErrorKind::UndefinedError.into()),
         ValueKind::Bool | ValueKind::Number => Cow::Owned(value.to_string()),
-        // Nothing, where it is the other side of an `if` without `else`; a failure where a name is missing.
+        // Empty for an `if` without `else`; an error for a missing name.
         ValueKind::Undefined => Cow::Owned(state.format(value.clone())?),
         _ => return Err(ErrorKind::NonPrimitive.into()),
     };
@@ -43,7 +43,7 @@ pub fn text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, s
     Ok(text)
 }
 
-/// Whether a value, which was counted, is missing or has an entry that is.
+/// Whether a value, already counted, is missing or contains a missing one.
 pub fn lacks(value: &Value) -> bool {
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => true,
@@ -68,7 +68,7 @@ fn weigh(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
             let is_map = value.kind() == ValueKind::Map;
             if depth == DEPTH {
-                return Err(Error::new(ErrorKind::InvalidOperation, "too many lists and maps within each other"));
+                return Err(Error::new(ErrorKind::InvalidOperation, "lists and maps are nested too deeply"));
             }
             for entry in value.try_iter()? {
                 take(left, ENTRY)?;

@@ -1,12 +1,11 @@
-//! What figures are told apart by: a bounded number of values each, none of them a client's.
+//! The labels of metrics. Each has a bounded number of values, and no client chooses them.
 
 use prometheus_client::encoding::EncodeLabelSet;
 
 /// A GraphQL request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Requests {
-    /// The field of the first level; `many` where there are several, `none` where the request was refused before that
-    /// was known.
+    /// The field at the top level. `many` if there are several, `none` if the request was refused before it was known.
     pub operation: String,
     /// `query`, `mutation`, `subscription` or `none`.
     pub kind: &'static str,
@@ -14,31 +13,31 @@ pub struct Requests {
     pub code: String,
 }
 
-/// A request that takes some time.
+/// A query or mutation with its duration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Timed {
     /// `query` or `mutation`.
     pub kind: &'static str,
 }
 
-/// Whose rate was used up.
+/// The kind of caller that used up its rate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Caller {
-    /// `user`, `service`, `admin`, or `nobody` for all who have no token.
+    /// `user`, `service` or `admin`, or `nobody` for all callers without a token.
     pub caller: &'static str,
 }
 
-/// An answer to whatever request.
+/// An HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Http {
-    /// The status, such as 200; 101 is a socket.
+    /// The status, such as 200. 101 is a WebSocket.
     pub status: u16,
 }
 
-/// A connection of a client that the server did not want.
+/// A client's connection that the server refused or closed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Why {
-    /// Of those that were refused `full`, `address` or `accept`; of those that were closed `headers`, `idle`, `taking` or `room`.
+    /// `full`, `address` or `accept` for refused connections; `headers`, `idle` or `taking` for closed ones.
     pub why: &'static str,
 }
 
@@ -58,25 +57,25 @@ pub struct Connections {
     pub state: &'static str,
 }
 
-/// How a run of a rule has ended.
+/// A completed run of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Ran {
     pub outcome: &'static str,
 }
 
-/// What came of a delivery to the outside.
+/// A delivery attempt to the outside.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Deliveries {
-    /// `webhook` or `email`.
+    /// `webhook`, `email`, `wechat` or `web_push`.
     pub channel: &'static str,
     /// `delivered`, `failed`, `dead` or `dropped`.
     pub outcome: &'static str,
 }
 
-/// How webhook endpoints and mail relays are.
+/// Destinations by state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Standing {
-    /// `webhook` or `email`.
+    /// `webhook`, `email`, `wechat` or `web_push`.
     pub channel: &'static str,
     /// `active`, `failing`, `paused` or `disabled`.
     pub state: &'static str,

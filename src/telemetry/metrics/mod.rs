@@ -1,4 +1,4 @@
-//! What the server counts of itself, for Prometheus.
+//! Metrics of this server, for Prometheus.
 
 mod labels;
 mod process;
@@ -18,107 +18,105 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 pub use labels::{Caller, Connections, Deliveries, Http, Published, Ran, Requests, Standing, Timed, Why};
 use process::Process;
 
-/// Bounds of the histogram of requests, in seconds: an overview takes a millisecond, the longest allowed operation 10 s.
+/// Buckets of request durations, in seconds. An overview takes about 1 ms, the longest allowed operation 10 s.
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
-/// Bounds of the histogram of webhooks, in seconds: one at a time takes some tens of milliseconds, and a backlog hours.
+/// Buckets of delivery delays, in seconds. A single webhook takes some tens of milliseconds, a backlog hours.
 const DELAYS: [f64; 10] = [0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0, 600.0, 3600.0];
 
-/// How often nobody gave a database connection back in time. Of the whole process: it is found out where an error is
-/// made, and no server is known.
+/// How often no database connection became free in time. Global, because the code that detects it knows no server.
 pub static POOL_TIMEOUTS: LazyLock<Counter> = LazyLock::new(Counter::default);
 
-/// The commit that this was built from, where whoever built it has said so.
+/// The commit of this build, if the build set it.
 const REVISION: &str = match option_env!("TIDINGS_REVISION") {
     Some(revision) => revision,
     None => "unknown",
 };
 
-/// The figures of one server, which whatever they are about sets; none of them names a tenant or a user, and no label
-/// has a value that a client chooses.
+/// The metrics of one server. None names a tenant or a user, and no label has a value that a client chooses.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// GraphQL requests that have ended, by whatever transport they came.
+    /// Completed GraphQL requests of all transports.
     pub requests: Family<Requests, Counter>,
-    /// How long queries and mutations took, from the moment that they could be read.
+    /// Duration of queries and mutations, from the moment that they were read.
     pub request_time: Family<Timed, Histogram>,
-    /// Queries and mutations under way.
+    /// Queries and mutations in progress.
     pub in_flight: Gauge,
-    /// Requests that were refused at once, because too many were under way.
+    /// Requests that were refused at once because too many were in progress.
     pub shed: Counter,
-    /// Requests that were refused because their caller had used up their rate.
+    /// Requests that were refused because their caller had used up its rate.
     pub rate_limited: Family<Caller, Counter>,
-    /// 1 while the rates of callers are counted together with other nodes, 0 while this node counts for itself.
+    /// 1 while nodes count the callers' rates together, 0 while this node counts alone.
     pub rate_shared: Gauge,
-    /// Operations whose rate this node counted for itself although there is a Redis, which was away or late.
+    /// Operations counted by this node alone because Redis was unavailable or slow.
     pub rate_alone: Counter,
-    /// Bytes of answers that were made and that their callers have not taken, but for small answers to callers with a token.
+    /// Bytes of responses that clients have not read yet. Small responses to callers with a token do not count.
     pub unread_bytes: Gauge,
-    /// Answers to callers without a token that were refused because others from their network were not taken.
+    /// Responses to callers without a token that were refused because too many were unread.
     pub unread_refused: Counter,
-    /// Events that waited because their user had used up the bytes of a minute.
+    /// Events that were delayed because their user had used up the bytes of a minute.
     pub events_slowed: Counter,
-    /// Answers by HTTP status, whatever was asked for.
+    /// Responses of all routes, by HTTP status.
     pub http_answers: Family<Http, Counter>,
-    /// Open connections of clients, sockets among them.
+    /// Open client connections, including WebSockets.
     pub http_connections: Gauge,
-    /// Connections of clients that were closed at once, or not even accepted.
+    /// Client connections that were closed at once, or could not be accepted.
     http_connections_refused: Family<Why, Counter>,
-    /// Connections of clients that were closed for what they did not do, or to make room for others.
+    /// Client connections that were closed because the client sent or read too little.
     http_connections_dropped: Family<Why, Counter>,
-    /// Notifications that were published.
+    /// Published notifications.
     pub published: Family<Published, Counter>,
-    /// Runs of rules that have ended.
+    /// Completed runs of rules.
     pub rule_runs: Family<Ran, Counter>,
-    /// Webhooks and mail that were tried.
+    /// Attempted deliveries to the outside.
     pub deliveries: Family<Deliveries, Counter>,
-    /// Seconds from its publication until a webhook's receiver had it, or from when a letter was due until a relay had it, where it was
-    /// taken at the first attempt.
+    /// Seconds from a notification's publication until a destination had accepted it, or from when an email was due
+    /// until a relay had accepted it. First attempts only.
     pub delivery_delay: Histogram,
-    /// Webhook endpoints and mail relays of all tenants, the same on each node.
+    /// Destinations of all tenants; the same on each node.
     pub lanes: Family<Standing, Gauge>,
-    /// Turns of tenants in what goes on in the background that failed.
+    /// Failed turns of tenants in background tasks.
     pub tenants_passed_over: Counter,
-    /// Inboxes that a sync had something for, or that were moved on in the log by it.
+    /// Inboxes that a sync changed or advanced in the log.
     pub syncs: Counter,
-    /// Items that syncs put into them.
+    /// Items that syncs added to inboxes.
     pub items_made: Counter,
-    /// Open sockets and event streams.
+    /// Open WebSockets and event streams.
     pub sessions: Gauge,
     /// Subscriptions in them.
     pub subscriptions: Gauge,
-    /// New items handed to subscriptions.
+    /// New items delivered to subscriptions.
     pub items_delivered: Counter,
-    /// Overviews handed to subscriptions.
+    /// Overviews delivered to subscriptions.
     pub overviews_delivered: Counter,
-    /// Views handed to subscriptions.
+    /// Views delivered to subscriptions.
     pub views_delivered: Counter,
     /// Subscriptions that were ended because their client read too slowly.
     pub slow_readers: Counter,
-    /// 1 while the notices of other nodes arrive, 0 while they do not; 1 where there are no other nodes.
+    /// 1 while notices of other nodes arrive, 0 while they do not. 1 if there is no bus.
     pub bus_connected: Gauge,
-    /// Seconds that the newest notice of our own took there and back.
+    /// Seconds that this node's last message took over the bus and back.
     pub bus_lag: Gauge<f64, AtomicU64>,
     /// Messages with notices that this node sent to the others.
     pub bus_sent: Counter,
-    /// Notices that other nodes sent and that did not arrive.
+    /// Messages with notices that other nodes sent and this node did not receive.
     pub bus_lost: Counter,
-    /// Overviews that were served by what hangs on the board, without a statement.
+    /// Cached overviews that Redis validated, without a statement on the database.
     pub board_hits: Counter,
-    /// Overviews that were remembered, and of which the database was asked although there is a board.
+    /// Cached overviews that were validated by the database although Redis is configured.
     pub board_misses: Counter,
-    /// 1 while what hangs on the board is believed, 0 while it is not, or there is none.
+    /// 1 while this node trusts the invalidation tokens in Redis, 0 otherwise or without Redis.
     pub board_trusted: Gauge,
-    /// Seconds that commits took to take something off the board.
+    /// Seconds that commits took to invalidate tokens.
     pub board_push_time: Histogram,
-    /// Overviews for which the board stood and the database did not.
+    /// Cached overviews that Redis declared valid and the database did not.
     pub overview_drift: Counter,
     /// Seconds that this node's clock is ahead of the database's.
     pub clock_skew: Gauge<f64, AtomicU64>,
-    /// Database statements, without begin and commit, and without those of the bus.
+    /// Database statements, without BEGIN and COMMIT, and without those of the bus.
     pub statements: Counter,
-    /// Database connections, as they are when somebody asks.
+    /// Database connections at the time of the scrape.
     connections: Family<Connections, Gauge>,
 }
 
@@ -128,73 +126,81 @@ impl Default for Metrics {
         all.register_collector(Box::new(Process::new()));
         let registry = all.sub_registry_with_prefix("tidings");
         let built = Info::new([("version", env!("CARGO_PKG_VERSION")), ("revision", REVISION)]);
-        registry.register("build", "What is running", built);
+        registry.register("build", "Version and commit of this build", built);
         let request_time: Family<Timed, Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
-        let time = "How long queries and mutations took";
+        let time = "Duration of queries and mutations";
         registry.register_with_unit("request", time, Unit::Seconds, request_time.clone());
         let delivery_delay = Histogram::new(DELAYS);
-        let delay = "How long it took until a receiver of a webhook or a relay had something";
+        let delay = "Time until a destination accepted a delivery at the first attempt";
         registry.register_with_unit("delivery_delay", delay, Unit::Seconds, delivery_delay.clone());
         let bus_lag = Gauge::default();
-        let lag = "How long the newest own notice took there and back";
+        let lag = "Round trip of this node's last message over the bus";
         registry.register_with_unit("bus_lag", lag, Unit::Seconds, bus_lag.clone());
         let board_push_time = Histogram::new(SECONDS);
-        let push = "How long it took to take something off the board";
+        let push = "Time that commits took to invalidate cached overviews in Redis";
         registry.register_with_unit("board_push", push, Unit::Seconds, board_push_time.clone());
         let clock_skew = Gauge::default();
         let skew = "How far this node's clock is ahead of the database's";
         registry.register_with_unit("clock_skew", skew, Unit::Seconds, clock_skew.clone());
-        let pool_timeouts = "How often no database connection was free in time";
+        let pool_timeouts = "Requests for a database connection that timed out";
         registry.register("pool_timeouts", pool_timeouts, POOL_TIMEOUTS.clone());
         let mut of = Of(registry);
         let metrics = Self {
-            requests: of.counted("requests", "GraphQL requests that have ended"),
+            requests: of.counted("requests", "Completed GraphQL requests"),
             request_time,
-            in_flight: of.counted("in_flight", "Queries and mutations under way"),
-            shed: of.counted("shed", "Requests refused because too many were under way"),
-            rate_limited: of.counted("rate_limited", "Requests refused because their caller asks too often"),
-            rate_shared: of.counted("rate_shared", "Whether rates are counted together with other nodes"),
-            rate_alone: of.counted("rate_alone", "Operations whose rate Redis did not count in time"),
-            unread_bytes: of.counted("unread_bytes", "Bytes of answers that are not taken yet"),
-            unread_refused: of.counted("unread_refused", "Answers refused because others were not taken"),
-            events_slowed: of.counted("events_slowed", "Events that waited for the bytes of their user"),
-            http_answers: of.counted("http_answers", "HTTP answers"),
-            http_connections: of.counted("http_connections", "Open connections of clients"),
-            http_connections_refused: of.counted("http_connections_refused", "Connections of clients refused"),
-            http_connections_dropped: of
-                .counted("http_connections_dropped", "Connections of clients closed by the server"),
-            published: of.counted("published", "Notifications published"),
-            rule_runs: of.counted("rule_runs", "Runs of rules that have ended"),
-            deliveries: of.counted("deliveries", "Webhooks and mail that were tried"),
+            in_flight: of.counted("in_flight", "Queries and mutations in progress"),
+            shed: of.counted("shed", "Requests refused because too many were in progress"),
+            rate_limited: of.counted("rate_limited", "Requests refused because the caller exceeded its rate"),
+            rate_shared: of.counted("rate_shared", "Whether the nodes count rates together (1) or each for itself (0)"),
+            rate_alone: of
+                .counted("rate_alone", "Operations counted by this node alone, because Redis did not answer in time"),
+            unread_bytes: of.counted("unread_bytes", "Bytes of responses that clients have not read yet"),
+            unread_refused: of
+                .counted("unread_refused", "Responses to callers without a token refused because too many were unread"),
+            events_slowed: of.counted("events_slowed", "Events delayed because the user exceeded its bytes per minute"),
+            http_answers: of.counted("http_answers", "HTTP responses"),
+            http_connections: of.counted("http_connections", "Open client connections"),
+            http_connections_refused: of.counted("http_connections_refused", "Client connections refused"),
+            http_connections_dropped: of.counted(
+                "http_connections_dropped",
+                "Client connections closed because the client sent or read too slowly",
+            ),
+            published: of.counted("published", "Published notifications"),
+            rule_runs: of.counted("rule_runs", "Completed runs of rules"),
+            deliveries: of.counted("deliveries", "Attempted deliveries of all channels"),
             delivery_delay,
-            lanes: of.counted("lanes", "Webhook endpoints and mail relays"),
-            tenants_passed_over: of.counted("tenants_passed_over", "Turns of tenants in the background that failed"),
-            syncs: of.counted("syncs", "Inboxes brought up to the end of the log"),
-            items_made: of.counted("items_made", "Inbox items made by syncs"),
-            sessions: of.counted("sessions", "Open sockets and event streams"),
-            subscriptions: of.counted("subscriptions", "Running subscriptions"),
-            items_delivered: of.counted("items_delivered", "New items handed to subscriptions"),
-            views_delivered: of.counted("views_delivered", "Views handed to subscriptions"),
-            overviews_delivered: of.counted("overviews_delivered", "Overviews handed to subscriptions"),
-            slow_readers: of.counted("slow_readers", "Subscriptions ended for reading too slowly"),
-            bus_connected: of.counted("bus_connected", "Whether notices of other nodes arrive"),
+            lanes: of.counted("lanes", "Destinations of all channels and tenants"),
+            tenants_passed_over: of
+                .counted("tenants_passed_over", "Tenants skipped by background tasks after an error"),
+            syncs: of.counted("syncs", "Inboxes synced with the log"),
+            items_made: of.counted("items_made", "Inbox items created by syncs"),
+            sessions: of.counted("sessions", "Open WebSockets and event streams"),
+            subscriptions: of.counted("subscriptions", "Open subscriptions"),
+            items_delivered: of.counted("items_delivered", "New items delivered to subscriptions"),
+            views_delivered: of.counted("views_delivered", "Views delivered to subscriptions"),
+            overviews_delivered: of.counted("overviews_delivered", "Overviews delivered to subscriptions"),
+            slow_readers: of.counted("slow_readers", "Subscriptions ended because the client read too slowly"),
+            bus_connected: of
+                .counted("bus_connected", "Whether messages of other nodes arrive over the bus (1) or not (0)"),
             bus_lag,
-            bus_sent: of.counted("bus_sent", "Messages with notices to other nodes"),
-            bus_lost: of.counted("bus_lost", "Notices of other nodes that did not arrive"),
-            board_hits: of.counted("board_hits", "Overviews served by the board"),
-            board_misses: of.counted("board_misses", "Overviews that the database was asked for beside the board"),
-            board_trusted: of.counted("board_trusted", "Whether the board is believed"),
+            bus_sent: of.counted("bus_sent", "Messages sent to other nodes over the bus"),
+            bus_lost: of.counted("bus_lost", "Messages of other nodes that did not arrive over the bus"),
+            board_hits: of.counted("board_hits", "Cached overviews validated by Redis"),
+            board_misses: of
+                .counted("board_misses", "Cached overviews validated by the database although Redis is configured"),
+            board_trusted: of
+                .counted("board_trusted", "Whether this node uses Redis to validate cached overviews (1) or not (0)"),
             board_push_time,
             overview_drift: of
-                .counted("overview_drift", "Overviews for which the board stood and the database did not"),
+                .counted("overview_drift", "Cached overviews that Redis called valid but the database did not"),
             clock_skew,
             statements: of.counted("statements", "Database statements"),
             connections: of.counted("connections", "Database connections"),
             registry: Registry::default(),
         };
         metrics.bus_connected.set(1);
-        // An increase shows only in what was there before.
-        for channel in ["webhook", "email"] {
+        // Prometheus sees an increase only of a time series that it has seen before.
+        for channel in ["webhook", "email", "wechat", "web_push"] {
             for outcome in ["delivered", "failed", "dead", "dropped"] {
                 metrics.deliveries.get_or_create(&Deliveries { channel, outcome }).inc_by(0);
             }
@@ -203,7 +209,7 @@ impl Default for Metrics {
     }
 }
 
-/// A registry on its way.
+/// A registry that is being built.
 struct Of<'a>(&'a mut Registry);
 
 impl Of<'_> {
@@ -215,7 +221,7 @@ impl Of<'_> {
 }
 
 impl Metrics {
-    /// A request has ended with this code after that long; `OK` where nothing was wrong. Subscriptions have no time.
+    /// A request ended with this code after this time; `OK` without errors. Subscriptions have no time.
     pub fn answered(&self, operation: &str, kind: &'static str, code: &str, took: Option<Duration>) {
         let labels = Requests { operation: operation.to_owned(), kind, code: code.to_owned() };
         self.requests.get_or_create(&labels).inc();
@@ -224,24 +230,24 @@ impl Metrics {
         }
     }
 
-    /// A connection of a client was refused, because of this.
+    /// A client's connection was refused for this reason.
     pub fn refused(&self, why: &'static str) {
         self.http_connections_refused.get_or_create(&Why { why }).inc();
     }
 
-    /// A connection of a client was closed, because of this.
+    /// A client's connection was closed for this reason.
     pub fn dropped(&self, why: &'static str) {
         self.http_connections_dropped.get_or_create(&Why { why }).inc();
     }
 
-    /// A pool of this name has so many connections, of which so many are idle.
+    /// A pool of this name has `size` connections, of which `idle` are idle.
     pub fn pool(&self, pool: &'static str, size: usize, idle: usize) {
         for (state, count) in [("idle", idle), ("used", size.saturating_sub(idle))] {
             self.connections.get_or_create(&Connections { pool, state }).set(count.try_into().unwrap_or(i64::MAX));
         }
     }
 
-    /// All figures as text, in the format that Prometheus reads.
+    /// All metrics as text, in the OpenMetrics format that Prometheus reads.
     pub fn render(&self) -> String {
         let mut text = String::with_capacity(8192);
         // Writing into a String does not fail.

@@ -1,5 +1,5 @@
-//! What the system says of this process, under the names that Prometheus has for it
-//! (<https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics>). Only Linux is asked.
+//! Metrics of this process, under Prometheus's standard names
+//! (<https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics>). Linux only.
 
 use std::fmt;
 use std::fs;
@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use crate::clock::Clock;
 
-/// Asks the system whenever somebody wants the figures.
+/// Reads the metrics from the system at each scrape.
 #[derive(Debug)]
 pub struct Process {
     /// In seconds since 1970.
@@ -19,9 +19,9 @@ pub struct Process {
 }
 
 impl Process {
-    /// Of a process that has just started.
+    /// For a process that has just started.
     pub fn new() -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "milliseconds of this century are kept exactly")]
+        #[expect(clippy::cast_precision_loss, reason = "f64 holds these milliseconds exactly")]
         Self { started_at: Clock::System.now() as f64 / 1000.0 }
     }
 }
@@ -35,12 +35,12 @@ impl Collector for Process {
             }
             None => Ok(()),
         };
-        gauge("process_start_time_seconds", "When the process began, since 1970", Some(self.started_at))?;
-        gauge("process_resident_memory_bytes", "Memory that the process has", resident())?;
-        gauge("process_open_fds", "Files and connections that are open", open_files())?;
-        gauge("process_max_fds", "How many may be", most_files())?;
+        gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970", Some(self.started_at))?;
+        gauge("process_resident_memory_bytes", "Resident memory of the process, in bytes", resident())?;
+        gauge("process_open_fds", "Open files and connections", open_files())?;
+        gauge("process_max_fds", "Maximum number of open files and connections", most_files())?;
         if let Some(seconds) = cpu_seconds() {
-            let (name, help) = ("process_cpu_seconds", "Time that processors spent on the process");
+            let (name, help) = ("process_cpu_seconds", "User and system CPU time of the process, in seconds");
             let counter = ConstCounter::new(seconds);
             counter.encode(to.encode_descriptor(
                 name,
@@ -56,10 +56,10 @@ impl Collector for Process {
 #[cfg(target_os = "linux")]
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name before may have any characters; proc(5) has user and system time as 14th and 15th field.
+    // The process name before may contain any character. In proc(5) user and system time are fields 14 and 15.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks: f64 = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    #[expect(clippy::cast_precision_loss, reason = "it is a hundred")]
+    #[expect(clippy::cast_precision_loss, reason = "it is usually 100")]
     Some(ticks / rustix::param::clock_ticks_per_second() as f64)
 }
 
@@ -76,7 +76,7 @@ fn resident() -> Option<f64> {
 
 fn open_files() -> Option<f64> {
     let count = u32::try_from(fs::read_dir("/proc/self/fd").ok()?.count()).ok()?;
-    // One of them is the folder that was read.
+    // One of them is the directory that is being read.
     Some(f64::from(count - 1))
 }
 

@@ -1,4 +1,4 @@
-// How it is without eyes or without a pointer: axe in both themes and sizes, and a walk by keys alone.
+// Accessibility: axe in both themes and sizes, and a walk through the page by keyboard only.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,10 @@ async function audit(page, what) {
   return passes;
 }
 
-/** No findings on any page, in the light at a desktop and in the dark on a phone; with what was left out, with a question, and signed out. */
+/**
+ * axe finds nothing on any page, light on desktop and dark on phone; also with missing fields, an open dialog, and
+ * signed out.
+ */
 export async function axe(scene, size) {
   const colorScheme = size === 'phone' ? 'dark' : 'light';
   const tenant = await scene.tenant();
@@ -60,7 +63,7 @@ export async function axe(scene, size) {
   return `0 findings in ${pages.length + 5} states, ${colorScheme}, ${size} (${passes} rules passed)`;
 }
 
-/** Composes, sends, looks and retracts without a pointer; the focus is never lost, and always seen. */
+/** Composes, sends, views and retracts by keyboard. The focus is never lost and always visible. */
 export async function keyboard(scene) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { path: '/desk/sent' });
@@ -108,7 +111,7 @@ export async function keyboard(scene) {
   await page.keyboard.type('By keys');
   await press('Enter');
   await page.getByRole('dialog').waitFor();
-  // The dialog holds the focus.
+  // The dialog traps the focus.
   await isAt('button Cancel');
   await press('Tab');
   await isAt('button Send');

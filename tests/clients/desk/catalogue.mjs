@@ -1,4 +1,4 @@
-// The catalogue: types with their templates tried while they are written, reasons, groups, defaults and codes of views.
+// The catalogue: types with live template previews, reasons, groups, defaults and codes of views.
 
 import assert from 'node:assert/strict';
 
@@ -19,7 +19,7 @@ export async function catalogue(scene, size) {
   await page.getByLabel('Of this sample').fill('{ "params": { "number": 7, "late": true }, "sender": "ben" }');
   const preview = page.getByRole('complementary', { name: 'Preview' });
   await preview.getByText('Invoice 7').waitFor();
-  // What does not compile is told with its line, at its field, before anybody saves it, and when somebody tries to.
+  // A template error appears with its line at its field, before saving and when saving fails.
   await page.locator('#template-body-wrong').filter({ hasText: 'Line 2' }).waitFor();
   await page.getByRole('button', { name: 'Save' }).click();
   await until('the focus at the body', () => page.evaluate(() => document.activeElement.id), (id) => id === 'template-body');
@@ -36,7 +36,7 @@ export async function catalogue(scene, size) {
     template: { title: 'Invoice {{ params.number }}', body: 'From {{ sender.name }}.\n{% if params.late %}It is late.{% endif %}', link: null },
   });
 
-  // What the desk does not show of a type stays as it is.
+  // Saving keeps the parts of a type that the desk does not show.
   await tenant.ask(`mutation { saveMessageType(input: { code: "news", title: "News", ui: { colour: "red" },
     delivery: [{ channel: EMAIL, delaySeconds: 60, letter: { subject: "News: {{ title }}" } }, { channel: WEB_PUSH, digest: false }] }) { code } }`);
   const whole = '{ messageTypes { code title ui delivery { channel condition delaySeconds digest letter { subject text html } wechat { templateId } } } }';
@@ -79,7 +79,7 @@ export async function catalogue(scene, size) {
   await page.done();
 }
 
-/** Groups and their members, as services have them, too. */
+/** Groups and their members; services can edit them too. */
 export async function groups(scene, size) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { size, role: 'service', path: '/desk/catalogue/groups' });

@@ -1,4 +1,4 @@
-// Compose: drafts, audiences, previews, times, and that what is sent is sent once.
+// Compose: drafts, audiences, previews, times, and sending exactly once.
 
 import assert from 'node:assert/strict';
 
@@ -10,7 +10,7 @@ const fill = async (page, fields) => {
 
 const preview = (page) => page.getByRole('complementary', { name: 'Preview' });
 
-/** To groups: with its size, its preview, a reload in the middle, and a double click on the button that sends. */
+/** To groups: size, preview, a reload in the middle, and a double click on the send button. */
 export async function composeAndSend(scene, size) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { size });
@@ -45,14 +45,14 @@ export async function composeAndSend(scene, size) {
   assert.deepEqual([sent.title, sent.body, sent.link, sent.audience.groups], ['Term begins', 'On Monday.', '/terms/7', [{ code: 'schools' }]]);
   assert.deepEqual([await tenant.titles('ada'), await tenant.titles('chen')], [['Term begins'], []]);
 
-  // The next draft is another one, and leads to what was sent.
+  // The next draft is new, and the page links to the sent notification.
   assert.equal(await page.getByLabel('Title', { exact: true }).inputValue(), '');
   await page.getByRole('link', { name: 'Look at it' }).click();
   await page.getByRole('heading', { name: 'Term begins' }).waitFor();
   await page.done();
 }
 
-/** The answer is lost on its way, the page is loaded again, and it is sent again: once. */
+/** The response is lost, the page is reloaded, and sending again does not send twice. */
 export async function lostAnswer(scene, size) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { size, path: '/desk/compose' });
@@ -79,7 +79,7 @@ export async function lostAnswer(scene, size) {
   assert.equal((await tenant.sent()).length, 1);
   assert.deepEqual(await tenant.titles('ada'), ['Only once']);
 
-  // What was sent unnoticed and is changed then is refused, and may be made a new one.
+  // After a lost response and a change of the draft, sending is refused; the user can make it a new notification.
   isLost = false;
   await fill(page, { Title: 'Unnoticed' });
   await send();
@@ -97,7 +97,7 @@ export async function lostAnswer(scene, size) {
   await page.done();
 }
 
-/** To people: found by name, pasted as a table, taken out again; with a form for what the type's template speaks of. */
+/** To users: found by name, pasted as a table, removed again; with fields for the params of the type's template. */
 export async function named(scene, size) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { size, path: '/desk/compose' });
@@ -124,7 +124,7 @@ export async function named(scene, size) {
   for (const [id, titles] of [['ada', ['Order 1207 is on its way']], ['ben', ['Order 1207 is on its way']], ['dara', ['Order 1207 is on its way']], ['chen', []]])
     assert.deepEqual(await tenant.titles(id), titles, id);
 
-  // One person is told by a message, so that it stays known whom it was for.
+  // One user gets a message, not an announcement, so that the recipient stays on record.
   await fill(page, { number: '8', state: 'here' });
   await page.getByRole('radio', { name: 'Named people' }).check();
   await page.getByRole('combobox', { name: 'Search' }).fill('chen');
@@ -136,7 +136,7 @@ export async function named(scene, size) {
   const last = (await tenant.sent()).at(-1);
   assert.deepEqual([last.kind, last.shown.title], ['MESSAGE', 'Order 8 is here']);
 
-  // What the server refuses stands at its field.
+  // An error of the server appears at its field.
   await page.getByLabel('Type', { exact: true }).selectOption({ label: 'News' });
   await fill(page, { Title: 'A link that is none', Link: 'javascript:alert(1)' });
   await page.getByRole('button', { name: 'Send …' }).click();
@@ -148,7 +148,7 @@ export async function named(scene, size) {
   await page.done();
 }
 
-/** By the clocks of another zone; what is past is refused before it is sent. */
+/** Times in another time zone; a past time is refused before sending. */
 export async function schedule(scene, size) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { size, path: '/desk/compose' });
@@ -175,7 +175,7 @@ export async function schedule(scene, size) {
   await page.done();
 }
 
-/** What the preview shows flaws of cannot be sent, by a click, by Enter, or past the page; what is mended can. */
+/** A draft whose preview has flaws cannot be sent: not by click, by Enter, or around the page. After the fix it can. */
 export async function flawed(scene, size) {
   const tenant = await scene.tenant();
   const save = (title, link) => tenant.ask('mutation($i: MessageTypeInput!) { saveMessageType(input: $i) { code } }', {
@@ -214,10 +214,10 @@ export async function flawed(scene, size) {
       assert.deepEqual((await tenant.sent()).map(({ shown }) => shown), [{ title: 'Paper', link: '/invoices/7' }]);
       assert.deepEqual(mutations.map(({ variables }) => variables.input.strict), [true]);
     } else {
-      // An operator changes the template while the question stands there: the server refuses.
+      // An operator changes the template while the dialog is open: the server refuses.
       await save('{{ params.lines[0].title }}', '/invoices');
       await dialog(page).getByRole('button', { name: 'Send' }).click();
-      await page.getByRole('alert').getByText(/fails on this: title/).waitFor();
+      await page.getByRole('alert').getByText(/makes the template of "[^"]*" fail: title/).waitFor();
       await page.getByText('has flaws in its title').waitFor();
       assert.equal(await send.isDisabled(), true);
       assert.deepEqual(await tenant.sent(), []);

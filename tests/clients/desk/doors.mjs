@@ -1,4 +1,4 @@
-// Who comes in, and how far: roles, links, tokens, and sessions by a cookie.
+// Access: roles, links, tokens, and cookie sessions.
 
 import assert from 'node:assert/strict';
 
@@ -7,10 +7,10 @@ import { dialog, until } from './scene.mjs';
 
 const PLACES = { compose: 'Compose', sent: 'Sent', users: 'Users', catalogue: 'Catalogue', deliveries: 'Deliveries', rules: 'Rules', audit: 'Audit log', now: 'Now' };
 
-/** What each role may go to. */
+/** The pages of each role. */
 const MATRIX = { admin: Object.keys(PLACES), service: Object.keys(PLACES).filter((place) => !['rules', 'audit', 'now'].includes(place)), user: [] };
 
-/** A role is led to the pages that it may use, and to no other, and the server refuses none of what they ask. */
+/** Each role sees links to its pages only, and the server refuses none of the requests of these pages. */
 export async function roles(scene) {
   const tenant = await scene.tenant();
   let count = 0;
@@ -39,7 +39,7 @@ export async function roles(scene) {
     }
     await page.done();
   }
-  // Nobody sees more of the catalogue's buttons than they may use.
+  // The catalogue shows no buttons that the role may not use.
   const service = await scene.open(tenant, { role: 'service', path: '/desk/catalogue/types/news' });
   assert.ok(await service.getByLabel('Title', { exact: true }).isDisabled());
   assert.equal(await service.getByRole('button', { name: 'Save' }).count(), 0);
@@ -47,7 +47,10 @@ export async function roles(scene) {
   return `${count} pairs of a role and a page`;
 }
 
-/** A link's token is taken out of the address, and replaces nobody's without asking; one that is refused is told, and left. */
+/**
+ * A link's token is removed from the address and replaces a caller only after confirmation. A refused token signs out
+ * with a message.
+ */
 export async function links(scene) {
   const tenant = await scene.tenant();
   const page = await scene.open(tenant, { path: '/desk/users/ada?tab=why' });
@@ -67,7 +70,7 @@ export async function links(scene) {
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   assert.equal(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }).includes('eyJ')), false, 'nothing is left of the token');
 
-  // Pasted as people do it.
+  // Pasted with "Bearer" and spaces.
   await page.getByLabel('Token of a service or an operator').fill(` Bearer ${token(tenant.name, 'root', 'admin')} `);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await until('root', () => who.innerText(), (text) => text.startsWith('root'));
@@ -82,8 +85,8 @@ export async function links(scene) {
 }
 
 /**
- * A session of the server's, by its cookie: the page sends the header that no other origin can, and no token. The provider and the doors have
- * tests of their own; here they are made up.
+ * A cookie session: the page sends the header that other origins cannot send, and no token. Provider and session
+ * endpoints are mocked here; they have their own tests.
  */
 export async function cookies(scene) {
   const tenant = await scene.tenant();
@@ -113,7 +116,7 @@ export async function cookies(scene) {
   assert.ok(asked.length > 0 && asked.every(([authorization, header]) => authorization === undefined && header === '1'), JSON.stringify(asked));
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  // It goes where the server says.
+  // The page goes where the server says.
   await until('the end of the session', () => page.url(), (url) => url === `${scene.origin}/desk/now`);
   assert.deepEqual(ended, ['1']);
   await page.done();

@@ -1,4 +1,4 @@
-// Texts that would be something else: they are text on every page, under the page's policy and its Trusted Types.
+// Texts with markup: they stay text on every page, under the page's content security policy and Trusted Types.
 
 import assert from 'node:assert/strict';
 
@@ -15,7 +15,7 @@ const TEXTS = [
   'nobreak'.repeat(25),
 ];
 
-/** Nothing of it runs, nothing makes elements that the page does not, and the page is no wider. */
+/** Checks that no script runs, no foreign elements appear, and the page does not get wider. */
 async function harmless(page, what) {
   const found = await page.evaluate(() => ({
     hacked: window.hacked,
@@ -29,7 +29,7 @@ async function harmless(page, what) {
 export async function injection(scene) {
   const tenant = await scene.tenant();
   const [first] = TEXTS;
-  // Everything that somebody may write, written so.
+  // Puts hostile texts into every field that users or backends can set.
   const people = TEXTS.map((text, place) => ({ id: place === 0 ? first : `p${place}`, name: text, locale: 'en' }));
   await tenant.ask('mutation($i: [UserProfileInput!]!) { saveUserProfiles(inputs: $i) { id } }', { i: people });
   for (const [place, text] of TEXTS.entries()) {
@@ -61,7 +61,7 @@ export async function injection(scene) {
   assert.deepEqual(await titles('sent', 'tbody th > a bdi'), [...TEXTS].sort());
   assert.deepEqual(await titles(`users/${id}`, '.items .item-title bdi'), [...TEXTS].sort());
 
-  // What is written here, in the preview and in the question.
+  // The same for text typed here, in the preview and in the dialog.
   await page.visit('compose');
   for (const text of TEXTS) {
     await page.getByLabel('Title', { exact: true }).fill(text);

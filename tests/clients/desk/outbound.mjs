@@ -1,4 +1,4 @@
-// Deliveries and rules: how lanes stand, what failed and goes out again, and what is paused.
+// Deliveries and rules: the state of destinations, failures and retries, pausing.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 
 import { PATIENCE, dialog, said, until } from './scene.mjs';
 
-/** An endpoint fails, is seen to, and gets what it missed. */
+/** An endpoint fails, is fixed, and receives what it missed. */
 export async function deliveries(scene, size) {
   const tenant = await scene.tenant();
   const taken = [];
@@ -31,11 +31,11 @@ export async function deliveries(scene, size) {
   await said(page, 'It sends again.');
   await page.getByLabel('Notification').fill(id);
   const again = page.getByRole('button', { name: /^Send again: Notification published/ });
-  // What failed is due again after some seconds.
+  // Failed deliveries are due again after some seconds.
   await until('what was missed', () => taken.length, (length) => length > 0, 2 * PATIENCE);
   await until('it is delivered', state, (all) => all.every((of) => of.state === 'DELIVERED'));
 
-  // A test, and one that has been delivered once more.
+  // A test delivery, and a repeated delivery.
   await page.getByRole('button', { name: 'Test' }).click();
   await said(page, 'A test is on its way');
   await until('the test', () => taken.length, (length) => length > 1);
@@ -48,7 +48,7 @@ export async function deliveries(scene, size) {
   await page.done();
 }
 
-/** A rule is paused and resumed, and its runs are told. */
+/** A rule is paused and resumed, and the page shows its runs. */
 export async function rules(scene, size) {
   const tenant = await scene.tenant();
   await tenant.ask(`mutation { saveNotificationRule(input: { code: "late", type: "order", key: ["number"], audience: { userColumn: "who" }, firstRun: RAISE }) { code } }`);

@@ -1,4 +1,4 @@
-// What docs/desk.md shows, of the demo; `PICTURES` names another folder.
+// Takes the pictures of docs/desk.md in the demo; `PICTURES` names another folder.
 
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { dialog } from './scene.mjs';
 
 const FOLDER = process.env.PICTURES ?? fileURLToPath(new URL('../../../docs/desk/', import.meta.url));
 
-/** What has been done in the demo before somebody looks. */
+/** Operations that prepare the demo for the pictures. */
 const DONE = [
   ['service', 'mutation { sendAnnouncement(input: { type: "team", audience: { groups: ["design"] }, content: { title: "Mock-ups are due on Thursday", body: "In the shared folder." } }) { replayed } }'],
   ['admin', 'mutation { sendAnnouncement(input: { type: "release", audience: { everyone: true }, publishAt: "2031-03-05T08:30:00Z", content: { title: "Orchard 5 is coming", body: "A first look." } }) { replayed } }'],

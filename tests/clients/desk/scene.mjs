@@ -1,4 +1,4 @@
-// What the tests of the desk stand on: the binary, tenants that are each test's own, and windows of a browser that asks nobody else.
+// Fixtures for the desk's tests: the binary, a tenant for each test, and browser windows that contact no other server.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -12,15 +12,15 @@ import { Server, token } from '../server.mjs';
 
 const DIST = process.env.DESK_DIST && resolve(process.env.DESK_DIST);
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 export const PATIENCE = 15_000;
 
 const VIEWPORTS = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
 
-/** All that there is of Tidings in the network. */
+/** Whether a URL belongs to the server under test. */
 const isOwn = (url) => ['http:', 'ws:'].includes(url.protocol) && url.hostname === '127.0.0.1';
 
-/** Waits until it is so; `look` gives what is there, for the message. */
+/** Waits until `isSo` accepts the result of `look`, which appears in the error message. */
 export async function until(what, look, isSo = Boolean, patience = PATIENCE) {
   for (const end = Date.now() + patience; ; await sleep(40)) {
     const seen = await look();
@@ -29,7 +29,7 @@ export async function until(what, look, isSo = Boolean, patience = PATIENCE) {
   }
 }
 
-/** `DESK_DIST` names a folder that the page is taken from, without the binary being built again. */
+/** `DESK_DIST` names a folder to take the page from, so that the binary need not be rebuilt. */
 async function fromDist(route) {
   const url = new URL(route.request().url());
   const name = url.pathname.slice('/desk/assets/'.length);
@@ -58,7 +58,7 @@ export class Scene {
     return scene;
   }
 
-  /** A tenant with types, groups and people of its own. */
+  /** A tenant with its own types, groups and people. */
   async tenant() {
     const tenant = new Tenant(`shop-${++this.tenants}`, this.server);
     const types = [
@@ -74,7 +74,7 @@ export class Scene {
     return tenant;
   }
 
-  /** A window in which this role is signed in by a link, at a place of the desk. */
+  /** A window at a page of the desk, signed in with this role by a link. */
   async open(tenant, { role = 'admin', sub = role === 'user' ? 'ada' : 'root', size = 'desktop', path = '/desk', options = {}, signed, origin = this.origin } = {}) {
     const context = await this.browser.newContext({
       viewport: VIEWPORTS[size], timezoneId: 'Europe/Berlin', locale: 'en-GB', reducedMotion: 'reduce', acceptDownloads: true, ...options,
@@ -91,14 +91,14 @@ export class Scene {
     }));
     const page = await context.newPage();
     const settled = quiet(page);
-    // The browser itself tells what is not there: doors for sign-ins, and the demo's page, are asked for and may be missing.
+    // The browser logs 404s. The sign-in endpoint and the demo's page are optional, so ignore theirs.
     const mayBeMissing = ({ url }) => url.endsWith('/desk/session') || url.endsWith('/demo');
     page.on('console', (message) => message.type() === 'error' && !mayBeMissing(message.location()) && complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
     const fragment = signed ?? (role ? token(tenant.name, sub, role) : '');
     await page.goto(`${origin}${path}${fragment ? `#token=${fragment}` : ''}`);
     await page.locator('h1').first().waitFor();
-    // A link signs nobody in without asking.
+    // A link signs in only after confirmation.
     if (fragment) await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
     return Object.assign(page, { complaints, settled, visit: (place) => visit(page, place), done: () => finish(page, complaints) });
   }
@@ -109,7 +109,7 @@ export class Scene {
   }
 }
 
-/** Follows what a page asks of the API, and gives what waits until it has asked nothing for a moment. */
+/** Tracks the page's API requests; the returned function waits until there have been none for 150 ms. */
 function quiet(page) {
   const [asked, isApi] = [new Set(), (request) => request.url().endsWith('/graphql')];
   let last = Date.now();
@@ -123,7 +123,7 @@ function quiet(page) {
   };
 }
 
-/** Goes to a place of the desk as its links do, and waits until it is shown. */
+/** Navigates as the desk's links do, and waits until the page is loaded. */
 async function visit(page, place) {
   await page.evaluate((address) => {
     history.pushState(null, '', address);
@@ -132,7 +132,7 @@ async function visit(page, place) {
   await page.settled();
 }
 
-/** Nothing was complained of, nothing is wider than the window, and it is closed. */
+/** Checks that there were no errors and that the page is not wider than the window; closes the window. */
 async function finish(page, complaints) {
   assert.deepEqual(complaints, []);
   const { whole, shown } = await page.evaluate(() => ({ whole: document.documentElement.scrollWidth, shown: innerWidth }));
@@ -145,7 +145,7 @@ export class Tenant {
     Object.assign(this, { name, server, admin: token(name, 'root', 'admin'), service: token(name, 'shop', 'service') });
   }
 
-  /** As an operator. */
+  /** Sends an operation as an operator. */
   ask(query, variables) {
     return this.server.ask(this.admin, query, variables);
   }
@@ -154,14 +154,14 @@ export class Tenant {
     return this.server.ask(this.service, query, variables);
   }
 
-  /** All that was sent, oldest first. */
+  /** All sent notifications, oldest first. */
   async sent() {
     const { sentNotifications } = await this.ask(`{ sentNotifications(first: 100) { nodes { id kind title body link status publishAt expiresAt retractedAt sender { id } shown { title link }
       type { code } audience { everyone groups { code } userCount } } } }`);
     return sentNotifications.nodes.reverse();
   }
 
-  /** Sends a message to somebody, and gives its id. */
+  /** Sends a message to a user and returns its id. */
   async message(receiver, title, more = {}) {
     const { content = {}, ...rest } = more;
     const i = { type: 'news', receiver, content: { title, ...content }, ...rest };
@@ -175,7 +175,9 @@ export class Tenant {
     return sendAnnouncement.notification.id;
   }
 
-  /** Somebody who listens until they are closed. What comes is read: an answer that nobody reads is closed when its garbage is collected. */
+  /**
+   * An open subscription of a user. Reads all events: an unread response body is closed when it is garbage-collected.
+   */
   async session(sub) {
     const stop = new AbortController();
     const headers = { 'content-type': 'application/json', accept: 'text/event-stream', authorization: `Bearer ${token(this.name, sub, 'user')}` };
@@ -186,15 +188,15 @@ export class Tenant {
     return { close: () => (stop.abort(), heard) };
   }
 
-  /** Titles in somebody's inbox, newest first. */
+  /** The titles in a user's inbox, newest first. */
   async titles(id, filter) {
     const { inboxUser } = await this.ask('query($id: ID!, $filter: InboxFilter) { inboxUser(id: $id) { inbox(first: 50, filter: $filter) { nodes { title } } } }', { id, filter });
     return inboxUser?.inbox.nodes.map(({ title }) => title);
   }
 }
 
-/** The dialog that is open. */
+/** The open dialog. */
 export const dialog = (page) => page.getByRole('dialog');
 
-/** What was said last, for everybody to hear. */
+/** Waits for this announcement to the user. */
 export const said = (page, text) => page.locator('.said').filter({ hasText: text }).waitFor();

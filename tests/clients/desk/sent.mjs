@@ -1,4 +1,4 @@
-// Sent: finding, amending, rescheduling, retracting.
+// Sent notifications: find, amend, reschedule, retract.
 
 import assert from 'node:assert/strict';
 
@@ -33,7 +33,7 @@ export async function filters(scene, size) {
   await narrowed('Kind', 'ANNOUNCEMENT', ['Planned', 'To everyone']);
   await page.getByLabel('Sender', { exact: true }).fill('ben');
   await shows(['To Ada']);
-  // The address keeps it.
+  // The address keeps the filter.
   assert.match(page.url(), /sender=ben/);
   await page.reload();
   await shows(['To Ada']);
@@ -45,7 +45,7 @@ export async function filters(scene, size) {
   await page.done();
 }
 
-/** Opens one of the list. */
+/** Opens a notification of the list. */
 async function opened(scene, tenant, size, title) {
   const page = await scene.open(tenant, { size, path: '/desk/sent' });
   await page.getByRole('link', { name: title }).click();
@@ -75,7 +75,7 @@ export async function amend(scene, size) {
   await page.done();
 }
 
-/** How far it came, and when. */
+/** The history of deliveries and reads. */
 export async function reached(scene, size) {
   const tenant = await scene.tenant();
   const id = await tenant.announce('Watched');
@@ -118,7 +118,7 @@ export async function retract(scene, size) {
   assert.deepEqual(await tenant.titles('ada'), ['A mistake']);
   const page = await opened(scene, tenant, size, 'A mistake');
   await page.getByRole('button', { name: 'Retract …' }).click();
-  // Escape and the other button keep it, and the focus comes back.
+  // Escape and the other button keep the notification, and the focus returns.
   await page.keyboard.press('Escape');
   await dialog(page).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Retract …' }).click();
@@ -131,10 +131,10 @@ export async function retract(scene, size) {
   assert.equal((await tenant.sent())[0].status, 'RETRACTED');
   assert.deepEqual(await tenant.titles('ada'), []);
   await page.getByRole('button', { name: 'Retract …' }).waitFor({ state: 'detached' });
-  // Who did it stands there.
+  // The page shows who did it.
   await page.getByText('Retract sent notification, by root').waitFor();
 
-  // Why they do not have it, from here.
+  // Explains from here why a user does not have it.
   await page.getByRole('combobox', { name: 'User', exact: true }).fill('Ada');
   await page.getByRole('option', { name: /Ada Obi/ }).click();
   await page.getByText('They do not have it: it was taken back.').waitFor();

@@ -1,11 +1,11 @@
-// Users: finding, looking, helping, explaining, exporting, erasing.
+// Users: find, view, help, explain, export, erase.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
 import { dialog, said, until } from './scene.mjs';
 
-/** Finds somebody by how their name begins, and opens their page. */
+/** Finds a user by a prefix of their name and opens their page. */
 async function found(scene, tenant, options, text = 'Ada', name = 'Ada Obi') {
   const page = await scene.open(tenant, options);
   await page.getByRole('navigation', { name: 'Desk' }).getByRole('link', { name: 'Users' }).click();
@@ -17,7 +17,7 @@ async function found(scene, tenant, options, text = 'Ada', name = 'Ada Obi') {
 
 const tab = (page, name) => page.getByRole('navigation', { name: 'What there is of them' }).getByRole('link', { name }).click();
 
-/** Somebody's inbox is what they have of it, only read by operators, and changed by services where they ask for that. */
+/** A user's inbox as they see it: read-only for operators; services can enable changes. */
 export async function inbox(scene, size) {
   const tenant = await scene.tenant();
   for (const title of ['One', 'Two', 'Three']) await tenant.message('ada', title);
@@ -83,7 +83,7 @@ export async function support(scene, size) {
   await page.done();
 }
 
-/** Why they did not get something, in sentences that are the API's decisions. */
+/** Why a user did not get a notification, in sentences that match the API's decisions. */
 export async function why(scene, size) {
   const tenant = await scene.tenant();
   await tenant.announce('For staff', { groups: ['staff'] });
@@ -104,7 +104,7 @@ export async function why(scene, size) {
   await page.done();
 }
 
-/** Their data as a file, and nothing of them afterwards: only where their id is typed. */
+/** Exports a user's data as a file, and erases the user; only after typing their id. */
 export async function erase(scene, size) {
   const tenant = await scene.tenant();
   await tenant.message('ada', 'Hers');

@@ -1,4 +1,4 @@
-// The audit log, and how the service does now.
+// The audit log, and the live status of the service.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { until } from './scene.mjs';
 
-/** Who did what: filtered, led from, and as JSON lines that have no content in them. */
+/** The audit log: filtered, with links to subjects, and as JSON lines without any content. */
 export async function audit(scene, size) {
   const tenant = await scene.tenant();
   const id = await tenant.message('ada', 'A secret that no log has');
@@ -28,7 +28,7 @@ export async function audit(scene, size) {
   const text = await readFile(await (await downloading).path(), 'utf8');
   const lines = text.trim().split('\n').map((line) => JSON.parse(line));
   assert.deepEqual(lines.map(({ action, actor, subject }) => [action, actor.name, actor.role, subject]), [['retractSentNotification', 'shop', 'SERVICE', id]]);
-  // Whoever goes elsewhere before what they typed has rested stays there.
+  // A pending filter does not navigate back after the user has left the page.
   await page.getByLabel('Which').fill(`${id} `);
   await page.getByRole('link', { name: 'the one' }).click();
   await page.getByRole('heading', { name: 'A secret that no log has' }).waitFor();
@@ -40,7 +40,7 @@ export async function audit(scene, size) {
   await page.done();
 }
 
-/** What is sent while somebody looks is counted. */
+/** Notifications sent while the page is open are counted. */
 export async function now(scene, size) {
   const tenant = await scene.tenant();
   await tenant.announce('Planned', undefined, { publishAt: '2031-01-01T00:00:00Z' });

@@ -1,4 +1,4 @@
-// The pages of ui/examples as their frameworks build them: esbuild, and the compilers of Vue and Svelte.
+// Builds the pages of ui/examples as their frameworks do: with esbuild and the compilers of Vue and Svelte.
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ const svelte = {
   },
 };
 
-/** Those of a version of React, for whoever imports them. */
+/** Aliases that resolve react and react-dom to the version of this example. */
 function react(name) {
   const { resolve } = createRequire(join(EXAMPLES, name, '/'));
   return Object.fromEntries(['react', 'react-dom'].map((one) => [one, dirname(resolve(`${one}/package.json`))]));
@@ -48,7 +48,7 @@ const options = (name) => ({
   bundle: true,
   format: 'esm',
   target: 'es2022',
-  // What a framework complains of it says while one develops.
+  // Development builds, because only these report misuse of the framework.
   define: { 'process.env.NODE_ENV': '"development"', __VUE_OPTIONS_API__: 'false', __VUE_PROD_DEVTOOLS__: 'false', __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'true' },
   conditions: ['svelte', 'module', 'development'],
   jsx: 'automatic',
@@ -59,7 +59,7 @@ const options = (name) => ({
   write: false,
 });
 
-/** The files of a page by their names, built where there is something to build. */
+/** The files of a page by name, built if it has sources. */
 export async function built(name, packages) {
   const folder = name.replace('-18', '');
   const names = await readdir(join(EXAMPLES, folder));
@@ -78,7 +78,7 @@ export async function built(name, packages) {
   return files;
 }
 
-/** What a server renders: by Node.js, where there is no page. */
+/** The HTML that the server-side example renders in Node.js, without a DOM. */
 async function render(name, folder, packages) {
   const { outputFiles: [{ text }] } = await build({
     ...options(name),

@@ -1,4 +1,4 @@
-// What is published of ui/: packed, and installed in a project that has nothing.
+// The published packages of ui/: packed, and installed in an empty project.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -25,10 +25,10 @@ export class Installed {
     const made = new Installed();
     made.folder = await mkdtemp(join(tmpdir(), 'tidings-packages-'));
     made.tarballs = [];
-    // One after the other, for each builds the store.
+    // One after the other, because each builds the store.
     for (const name of ['client', 'elements', 'react']) {
       const { stdout } = await run('npm', ['pack', '--json', '--silent', '--pack-destination', made.folder], join(UI, name));
-      // What is run before says something, too.
+      // Scripts that run before packing print to the same output.
       const [packed] = Object.values(JSON.parse(stdout.slice(stdout.search(/^[[{]$/m))));
       made.tarballs.push(packed);
     }
@@ -37,7 +37,7 @@ export class Installed {
     await writeFile(join(made.folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
     const files = made.tarballs.map(({ filename }) => `./${filename}`);
     await run('npm', ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files, ...others], made.folder);
-    // For the pages, whose frameworks are there.
+    // For the pages; their frameworks are installed there.
     const place = join(UI, 'examples/node_modules/@tidings');
     await rm(place, { recursive: true, force: true });
     await cp(join(made.folder, 'node_modules/@tidings'), place, { recursive: true });
@@ -57,7 +57,7 @@ export class Installed {
   }
 }
 
-/** Tarballs have what they need and no more, and Node.js imports all of it. */
+/** Tarballs contain what they need and no more, and Node.js can import everything. */
 export async function imported({ packages }) {
   for (const { name, files } of packages.tarballs) {
     const paths = files.map(({ path }) => path);
@@ -132,7 +132,7 @@ async function check(packages, name, compilerOptions, files) {
   await packages.run(process.execPath, TSC, '--project', `${name}.json`);
 }
 
-/** Programs that use all packages are typed, with libraries checked as well, and by the types of both versions of React. */
+/** A program that uses all packages type-checks, declarations included, with the types of both React versions. */
 export async function typed({ packages }) {
   await packages.write('program.tsx', PROGRAM);
   const older = join(UI, 'examples/react-18/node_modules/@types');
@@ -144,7 +144,7 @@ export async function typed({ packages }) {
   await check(packages, 'react-18', react18, ['program.tsx', ...example]);
 }
 
-/** What READMEs and docs/ui.md print is right: React by its types, the others by being those of the pages. */
+/** The code in the READMEs and docs/ui.md is correct: React code type-checks, other code equals that of the pages. */
 export async function printed({ packages }) {
   const page = await readFile(join(UI, '../docs/ui.md'), 'utf8');
   for (const [name, text] of Object.entries({ readme: await readFile(join(UI, 'react/README.md'), 'utf8'), page })) {

@@ -1,4 +1,4 @@
-// What a user does with the bell of a page, whatever framework that is made with.
+// What a user does with the bell of a page, the same for every framework.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { metric, Tenant, TYPES, until } from '../ui/scene.mjs';
 
 const KINDS = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8' };
 
-/** A server, pages of another origin, and a browser. */
+/** A server, a web server for pages of another origin, and a browser. */
 export class Stage {
   files = new Map();
 
@@ -32,7 +32,7 @@ export class Stage {
     return stage;
   }
 
-  /** Examples name a server that is none. */
+  /** Serves a page. Replaces the placeholder address of the server in the examples. */
   answer({ url }, response) {
     const name = url === '/' ? 'index.html' : url.slice(1);
     if (name === 'tidings-token') {
@@ -78,19 +78,19 @@ export async function page(stage, name, files) {
     assert.equal(await page.locator('.bell.rings').count(), 0);
     await sessions(1);
 
-    // It rings.
+    // The bell rings.
     await tenant.send('ada', [{ title: 'Third', link: '/third' }]);
     await page.locator('.bell.rings').waitFor();
     await bell(3).click();
     await item('Third').waitFor();
     assert.equal(await page.locator('article').count(), 3);
 
-    // What is marked counts.
+    // Marking as read changes the count.
     await item('First').hover();
     await item('First').getByRole('button', { name: 'Mark as read' }).click();
     await bell(2).waitFor();
 
-    // The framework hears of what is opened, and its rendering leaves the bell as it is.
+    // The framework gets the event of an opened item, and rendering again keeps the bell as it is.
     await page.getByRole('link', { name: 'Third', exact: true }).click();
     await page.locator('output', { hasText: /^Third$/ }).waitFor();
     await bell(1).waitFor();
@@ -101,7 +101,7 @@ export async function page(stage, name, files) {
     if (name.startsWith('react')) await hooks(page, tenant, bell, truth);
     assert.deepEqual({ tokens: stage.tokens, sockets }, { tokens: 1, sockets: 1 });
 
-    // It goes, and comes again.
+    // The bell is removed and added again.
     await page.getByRole('button', { name: 'Leave', exact: true }).click();
     await page.locator('tidings-bell').waitFor({ state: 'detached' });
     await sessions(0);
@@ -121,7 +121,7 @@ export async function page(stage, name, files) {
   }
 }
 
-/** What React shows beside the bell is of the same store. */
+/** The React hooks show the same store as the bell. */
 async function hooks(page, tenant, bell, truth) {
   const unread = page.getByRole('region', { name: 'Unread' });
   const heading = (text) => unread.getByRole('heading', { name: text, exact: true }).waitFor();

@@ -1,4 +1,4 @@
-// A supergraph of several subgraphs, as two composers make it: those of Apollo and of The Guild.
+// Composes subgraphs into a supergraph, with the composers of Apollo and of The Guild.
 
 import assert from 'node:assert/strict';
 
@@ -6,7 +6,7 @@ import { composeServices } from '@apollo/composition';
 import { assertCompositionSuccess, composeServices as composeWithGuild } from '@theguild/federation-composition';
 import { Kind, parse } from 'graphql';
 
-/** Each takes `{ name, url, sdl }` and gives the supergraph's SDL; it fails where they do not fit. */
+/** Each takes `{ name, url, sdl }` and returns the supergraph's SDL; it fails if the subgraphs do not fit together. */
 export const COMPOSERS = { '@apollo/composition': withApollo, '@theguild/federation-composition': withGuild };
 
 function withApollo(subgraphs) {
@@ -25,7 +25,7 @@ function withGuild(subgraphs) {
 
 const parsed = ({ sdl, ...rest }) => ({ ...rest, typeDefs: parse(sdl) });
 
-/** The types that several subgraphs define, as a supergraph says by `@join__type`. */
+/** The types that several subgraphs define, according to the supergraph's `@join__type`. */
 export function sharedTypes(supergraph) {
   const subgraphsOf = ({ directives = [] }) =>
     new Set(directives.filter((one) => one.name.value === 'join__type').map((one) => argument(one, 'graph')));

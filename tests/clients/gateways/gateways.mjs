@@ -1,4 +1,4 @@
-// Gateways over a supergraph, that pass the caller's `Authorization` on.
+// Gateways over a supergraph that forward the caller's `Authorization` header.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -14,7 +14,7 @@ class Passing extends RemoteGraphQLDataSource {
   }
 }
 
-/** Apollo's gateway in Apollo's server; it has no subscriptions. */
+/** Apollo Gateway in Apollo Server; it does not support subscriptions. */
 export async function startApollo(supergraphSdl) {
   const buildService = ({ url }) => new Passing({ url });
   const server = new ApolloServer({ gateway: new ApolloGateway({ supergraphSdl, buildService }) });
@@ -23,7 +23,7 @@ export async function startApollo(supergraphSdl) {
   return { url, stop: () => server.stop() };
 }
 
-/** How Hive's gateway reaches the subscriptions of Tidings: by the address of its queries (SSE), or by graphql-ws. */
+/** How Hive Gateway subscribes to Tidings: with SSE at the address of queries, or with graphql-ws. */
 export const HIVE_LINES = {
   SSE: undefined,
   'graphql-ws': {
@@ -34,7 +34,7 @@ export const HIVE_LINES = {
   },
 };
 
-/** Hive's gateway, which serves subscriptions by SSE. */
+/** Hive Gateway, which serves subscriptions with SSE. */
 export async function startHive(supergraph, options) {
   const gateway = createGatewayRuntime({
     supergraph,

@@ -1,4 +1,4 @@
-// The subgraph of a shop, which has names of its own for what shops have: users, groups, notifications, templates.
+// The subgraph of a shop with types of its own that could clash: users, groups, notifications, templates.
 
 import { ApolloServer } from '@apollo/server';
 import { ApolloServerPluginInlineTraceDisabled } from '@apollo/server/plugin/disabled';
@@ -59,7 +59,7 @@ export const SDL = `
   }
 `;
 
-/** No user of Tidings, whose ids have at most 128 characters. */
+/** Cannot be a user of Tidings, where ids have at most 128 characters. */
 export const STRANGE = 'x'.repeat(200);
 
 const NAMES = { ada: 'Ada of the shop', [STRANGE]: 'Strange of the shop', bob: 'Bob of the shop' };
@@ -94,7 +94,7 @@ const resolvers = {
   User: { __resolveReference: ({ id }) => user(id) },
 };
 
-/** Starts it, for whoever says who they are; gives its address and a way to stop it. */
+/** Starts the shop, which accepts any caller with a token; returns its address and a function that stops it. */
 export async function startShop() {
   const server = new ApolloServer({
     schema: buildSubgraphSchema({ typeDefs: parse(SDL), resolvers }),

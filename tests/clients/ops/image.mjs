@@ -1,6 +1,6 @@
-// The image without an engine: `node image.mjs BINARY` puts the final stage of the Containerfile together around a static binary, and
-// runs it as an engine would, by bubblewrap: nothing but these files, read-only but for /data, user 65532 without capabilities, as
-// process 1, on a network of its own. What it starts, and how, is read from the Containerfile.
+// The image without a container engine: `node image.mjs BINARY` builds the final stage of the Containerfile around a
+// static binary and runs it as an engine would, with bubblewrap: only these files, read-only except /data, user 65532
+// without capabilities, process 1, its own network. The Containerfile determines command and settings.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -21,16 +21,16 @@ import { token } from '../server.mjs';
 import { run } from './files.mjs';
 import { recipe } from './recipe.mjs';
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 60_000;
 
-/** The secret by which `token` of server.mjs signs. */
+/** The secret that `token` of server.mjs signs with. */
 const SECRET = 'the secret of the clients, 32 bytes and more';
 
 const URL = 'http://127.0.0.1:8080';
 const OVERVIEW = '{ viewer { overview { unread { count } cursor } } }';
 
-/** What an engine adds to every image. */
+/** Folders that an engine adds to every image. */
 const ENGINES = ['proc', 'dev', 'run'];
 
 const image = recipe();
@@ -43,14 +43,14 @@ async function until(what, isSo) {
   }
 }
 
-/** Whether anything of a binary is found only when it starts. */
+/** Checks that a binary needs no loader and no libraries. */
 function isStatic(binary) {
   const segments = run('readelf', ['--wide', '--program-headers', '--dynamic', binary], { env: { ...process.env, LC_ALL: 'C' } });
   assert.equal(segments?.status, 0, segments?.said ?? 'readelf is not installed');
   assert.doesNotMatch(segments.out, /INTERP|\(NEEDED\)/, `${binary} is linked to libraries, of which the image has none`);
 }
 
-/** The folder that the final stage of the Containerfile makes. */
+/** Builds the root folder that the final stage of the Containerfile describes. */
 function layer(folder, binary) {
   const [built, root] = [join(folder, 'image'), join(folder, 'root')];
   mkdirSync(built);
@@ -67,7 +67,7 @@ function layer(folder, binary) {
   return root;
 }
 
-/** What there is, but for what is mounted, with all that would change were it written to. */
+/** All files except mounts, with the attributes that a write would change. */
 function contents(root, within = '') {
   return readdirSync(join(root, within)).filter((name) => within || ![...ENGINES, 'data'].includes(name)).flatMap((name) => {
     const at = join(within, name);
@@ -77,7 +77,7 @@ function contents(root, within = '') {
   });
 }
 
-/** The image as it runs. */
+/** A running container. */
 class Container {
   constructor(root, env = {}, command = image.command.slice(1)) {
     const set = { ...image.env, TIDINGS_LOG: 'warn', ...env };
@@ -97,12 +97,12 @@ class Container {
     this.info = all(this.child.stdio[3]);
   }
 
-  /** The number that process 1 has out here. */
+  /** The id of the container's process 1 on the host. */
   async pid() {
     return JSON.parse(await this.info)['child-pid'];
   }
 
-  /** Runs another command in it, as `exec` of an engine. */
+  /** Runs another command in the container, like an engine's `exec`. */
   async run(...args) {
     const target = ['--target', await this.pid(), '--user', '--mount', '--pid', '--preserve-credentials', `--wdns=${image.folder}`];
     const ended = spawnSync('nsenter', [...target, ...args], { env: this.env, encoding: 'utf8' });
@@ -125,14 +125,14 @@ class Container {
   }
 }
 
-/** What is answered to a query. */
+/** The response to an operation. */
 async function ask(who, query, variables = {}) {
   const headers = { authorization: `Bearer ${who}`, 'content-type': 'application/json' };
   const answer = await fetch(`${URL}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
   return answer.json();
 }
 
-/** An event stream; resolves to what it said, when it is ended from there. */
+/** Opens an event stream; resolves to its text when the server ends it. */
 async function follow(who) {
   const answer = await fetch(`${URL}/graphql`, {
     method: 'POST',
@@ -143,7 +143,7 @@ async function follow(who) {
   return all(answer.body);
 }
 
-/** Certificates for 127.0.0.1, one of an authority and one that only it has signed itself, and a key of tokens. */
+/** Certificates for 127.0.0.1, one signed by an authority and one self-signed, and a key that signs tokens. */
 class Issuer {
   constructor(folder) {
     const openssl = (...args) => {
@@ -183,7 +183,7 @@ class Issuer {
   }
 }
 
-/** Checks in order: later ones build on earlier ones. */
+/** The checks build on each other, so their order matters. */
 async function checks(root, check) {
   const before = contents(root);
   const env = { TIDINGS_SECRET_FILE: '/run/secrets/tidings', TIDINGS_DRAIN_SECONDS: 2 };
@@ -265,7 +265,7 @@ async function checks(root, check) {
   });
 }
 
-/** Whether keys come over https: by which roots, and by which not. */
+/** Which root certificates the server trusts when it fetches keys over https. */
 async function outgoing(root, check) {
   const issuer = new Issuer(join(root, '../secrets'));
   await issuer.listen();
@@ -296,7 +296,7 @@ async function outgoing(root, check) {
       await check(`takes none from ${who}, and says why`, async () => {
         const { code, said } = await believed(root, settings);
         assert.equal(code, 'UNAUTHENTICATED', said);
-        assert.match(said, /the JWKS cannot be refreshed.*(UnknownIssuer|certificate)/);
+        assert.match(said, /could not refresh the JWKS.*(UnknownIssuer|certificate)/);
         const doctor = new Container(root, settings, ['doctor']);
         assert.equal(await doctor.ended, 1, doctor.said);
         assert.match(doctor.said, /jwks.*127\.0\.0\.1.*certificate/i);
@@ -336,7 +336,7 @@ else {
     layer(made, resolve(binary));
     mkdirSync(join(made, 'secrets'));
     writeFileSync(join(made, 'secrets/tidings'), `${SECRET}\n`);
-    // A network of its own has the ports free that the image says, and leads nowhere.
+    // A network namespace: the ports of the image are free there, and it has no way out.
     const own = ['--unshare-net', '--dev-bind', '/', '/', '--die-with-parent', process.execPath, fileURLToPath(import.meta.url), binary, made];
     process.exitCode = spawnSync('bwrap', own, { stdio: 'inherit' }).status;
   } finally {

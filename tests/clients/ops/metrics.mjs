@@ -1,4 +1,4 @@
-// The dashboard and the alerts name what /metrics has, and nothing that it has is left out of the dashboard.
+// The dashboard and the alerts use existing metrics, and the dashboard shows all exported ones.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -18,13 +18,13 @@ import { freePort, path, run, text } from './files.mjs';
 const DASHBOARD = 'ops/helm/tidings/files/tidings.json';
 const ALERTS = 'ops/helm/tidings/files/alerts.yaml';
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 30_000;
 
-/** What whoever scrapes adds to every sample. */
+/** Labels that a scraper adds to every sample. */
 const TARGET = ['job', 'instance', 'namespace'];
 
-/** Exported, and deliberately not in the dashboard, with the reason. */
+/** Exported metrics that are deliberately not in the dashboard, with the reason. */
 const NOT_SHOWN = {};
 
 async function until(what, isSo) {
@@ -35,7 +35,7 @@ async function until(what, isSo) {
   }
 }
 
-/** Labels of samples by name, all values of labels, and the families. */
+/** The labels of each metric, all label values, and the metric families. */
 function read(exposed) {
   const samples = new Map();
   const values = new Set();
@@ -54,7 +54,7 @@ function read(exposed) {
   return { samples, families, values };
 }
 
-/** A server with something of each kind to count: requests, refusals, sessions, a rule's run, connections that are not wanted. */
+/** A server with activity of each kind: requests, refusals, sessions, a rule's run, rejected connections. */
 class Busy {
   static async start() {
     const busy = new Busy();
@@ -74,7 +74,7 @@ class Busy {
       TIDINGS_CONNECTIONS_PER_ADDRESS: '20',
       TIDINGS_PROXIES: 'none',
       TIDINGS_RATE: '30',
-      // Connections that ask nothing are dropped within a second rather than a minute.
+      // Drops idle connections within a second instead of a minute.
       TIDINGS_CONNECTION_SECOND_MILLIS: '20',
     });
     const [admin, ada] = [token('metrics', 'operator', 'admin'), token('metrics', 'ada')];
@@ -97,7 +97,7 @@ class Busy {
     await this.crowd();
   }
 
-  /** An event stream, which stays open. */
+  /** An open event stream. */
   async listen(who, after) {
     this.heard = '';
     this.stream = new AbortController();
@@ -116,7 +116,7 @@ class Busy {
     })().catch(() => {});
   }
 
-  /** More connections than an address may have, none of which asks anything. */
+  /** Opens more idle connections than one address may have. */
   async crowd() {
     const sockets = Array.from({ length: 40 }, () => connect(this.server.port, '127.0.0.1').on('error', () => {}));
     await Promise.all(sockets.map((socket) => once(socket.resume(), 'close')));
@@ -134,7 +134,7 @@ class Busy {
   }
 }
 
-/** What a PromQL expression names: samples, labels of them and of groups, and values of matchers. */
+/** The parts of a PromQL expression: metrics with their labels, grouping labels, and values of matchers. */
 function named(expression) {
   const code = expression.replaceAll('$__rate_interval', '1m');
   const tree = parser.parse(code);
@@ -164,14 +164,14 @@ function named(expression) {
   return found;
 }
 
-/** Expressions of the dashboard with what they are for, and the labels that a legend shows. */
+/** The dashboard's expressions with their purpose and the labels in their legends. */
 function shown(dashboard) {
   const of = (panel) => (panel.targets ?? []).map(({ expr, legendFormat }) => ({ what: panel.title, expr, tells: legendFormat }));
   const notes = dashboard.annotations.list.map(({ name, expr, titleFormat }) => ({ what: name, expr, tells: titleFormat }));
   return [...dashboard.panels.flatMap(of), ...notes];
 }
 
-/** The same of the rules, whose annotations show labels. */
+/** The same for the rules, whose annotations show labels. */
 function alerting(rules) {
   return rules.map(({ alert, record, expr, annotations }) => ({
     what: alert ?? record,
@@ -180,13 +180,13 @@ function alerting(rules) {
   }));
 }
 
-/** All that is named is there. */
+/** Checks that all metrics, labels and values exist. */
 function holds(expressions, samples, recorded, known) {
   for (const { what, expr, tells } of expressions) {
     const { metrics, groups, words } = named(expr);
     const labels = new Set(TARGET);
     for (const [name, asked] of metrics) {
-      // What Prometheus itself says of a target.
+      // `up` comes from Prometheus itself.
       const own = name === 'up' ? new Set() : (samples.get(name) ?? recorded.get(name));
       assert.ok(own, `${what}: there is no ${name}`);
       for (const label of asked) assert.ok(own.has(label) || TARGET.includes(label), `${what}: ${name} has no ${label}`);
@@ -200,7 +200,7 @@ function holds(expressions, samples, recorded, known) {
   }
 }
 
-/** Prometheus itself, with the rules, over the busy server. */
+/** Prometheus with the rules, scraping the busy server. */
 class Prometheus {
   static async start(busy) {
     const prometheus = new Prometheus();
@@ -224,7 +224,7 @@ class Prometheus {
     return answer?.json().catch(() => undefined);
   }
 
-  /** How many series an expression gives; a failure where it is none. */
+  /** The number of series of an expression; fails if the expression is invalid. */
   async series(expression) {
     const answer = await this.get('query', { query: expression });
     assert.equal(answer?.status, 'success', `${expression}: ${JSON.stringify(answer)}`);

@@ -1,6 +1,6 @@
-// What operators copy, held against the binary (`TIDINGS_BIN`, else the debug build) and against the programs that read it: the
-// dashboard and the alerts, the image's recipe, the compose files, the unit and the chart. What needs a program that is not
-// installed (promtool, prometheus, caddy, systemd-analyze) is said to be skipped; `node ops.mjs chart metrics` does these parts alone.
+// Checks the samples for operators (dashboard, alerts, Containerfile, compose files, systemd unit, Helm chart) against
+// the binary (`TIDINGS_BIN`, default: the debug build) and the programs that read them. Skips checks with a missing
+// program (promtool, prometheus, caddy, systemd-analyze). `node ops.mjs chart metrics` runs only these parts.
 
 import { chart } from './chart.mjs';
 import { metrics } from './metrics.mjs';
@@ -14,7 +14,7 @@ if (unknown.length) throw new Error(`there is no part ${unknown}, but ${Object.k
 
 const count = { passed: 0, failed: 0, skipped: 0 };
 
-/** One check: it passes where nothing is thrown, and is skipped where it gives a reason. */
+/** Runs one check: it passes unless it throws, and is skipped if it returns a reason. */
 async function check(name, what) {
   try {
     const reason = await what();

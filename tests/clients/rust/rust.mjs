@@ -1,6 +1,6 @@
-// A Rust program with cynic (`src`) against the binary: its operations are checked against ../../../schema.graphql when it is
-// compiled, and answered when it runs. And a backend with our own client (clients/rust), which is packed, too. `TIDINGS_BIN`
-// names the binary to start.
+// A Rust program with cynic (`src`) against the binary: its operations are checked against ../../../schema.graphql when
+// it compiles, and sent when it runs. Also packs our own client (clients/rust) and runs a backend with it.
+// `TIDINGS_BIN` names the binary.
 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -21,13 +21,15 @@ function cargo(args, settings = {}) {
   return stdout;
 }
 
-/** Builds and runs the program, in a folder of its own, unless `CARGO_TARGET_DIR` says otherwise. */
+/** Builds and runs the program with a separate target folder, unless `CARGO_TARGET_DIR` is set. */
 function program(args) {
   const run = ['run', '--quiet', '--locked', '--manifest-path', `${import.meta.dirname}/Cargo.toml`, '--', ...args];
   process.stdout.write(cargo(run, { CARGO_TARGET_DIR: `${ROOT}target/clients` }));
 }
 
-/** Packs our own client, which then compiles alone, and runs a backend with it, which the workspace's tests have built already. */
+/**
+ * Packs our own client, which must compile alone, and runs the example backend that the workspace's tests have built.
+ */
 async function backend() {
   const pack = ['package', '--quiet', '--locked', '--allow-dirty', '--package', 'tidings-client'];
   cargo(pack, { CARGO_TARGET_DIR: `${ROOT}target/clients`, CARGO_PROFILE_DEV_DEBUG: 'false' });

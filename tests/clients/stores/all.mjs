@@ -1,4 +1,4 @@
-// All clients at the same time, each with servers of its own; what each says is told when it has ended.
+// Runs all clients in parallel, each with its own servers; prints each one's output when it has ended.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

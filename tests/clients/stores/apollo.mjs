@@ -1,5 +1,5 @@
-// Tidings in Apollo Client's cache, on a server over real connections (`TIDINGS_BIN`, else the debug build).
-// `TIDINGS_SEED` repeats a random walk.
+// Tidings in Apollo Client's cache, with a real server (`TIDINGS_BIN`, default: the debug build). `TIDINGS_SEED`
+// repeats a random walk.
 
 import assert from 'node:assert/strict';
 
@@ -20,7 +20,7 @@ const strict = await startServer({ TIDINGS_OPERATIONS: file });
 
 let tenants = 0;
 
-/** Runs something with devices in a tenant of its own. */
+/** Runs a test with devices in a new tenant. */
 function test(name, run, { count = 1, on = server, link = () => undefined } = {}) {
   return report.test(name, async () => {
     tenants += 1;
@@ -42,7 +42,7 @@ await test('what was looked at is read and seen in the cache', seen);
 await test('counts that stop early leave the others', capped);
 await test('a subscription changes the viewer in the cache', listening);
 
-/** Whether a request brought its document with it. */
+/** Whether a request contains its document. */
 const hasText = ({ url, body }) => Boolean(body?.query ?? new URL(url).searchParams.get('query'));
 
 await test('queries are persisted as they come, and asked by GET', async (device) => {

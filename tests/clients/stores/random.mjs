@@ -1,12 +1,12 @@
-// Chance that can be had again: the same seed gives the same numbers.
+// Reproducible random numbers: the same seed gives the same numbers.
 
-/** The numbers of a seed (mulberry32), and what is chosen by them. */
+/** The random numbers of a seed (mulberry32), and choices made with them. */
 export class Random {
   constructor(seed) {
     this.state = seed >>> 0;
   }
 
-  /** At least 0, less than 1. */
+  /** From 0 to less than 1. */
   next() {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let mixed = this.state;
@@ -27,14 +27,14 @@ export class Random {
     return list[this.below(list.length)];
   }
 
-  /** From 1 to `most` different ones of a list; fewer where it has fewer. */
+  /** 1 to `most` different elements of a list, or fewer if the list is shorter. */
   some(list, most) {
     const left = [...list];
     const count = Math.min(left.length, 1 + this.below(most));
     return Array.from({ length: count }, () => left.splice(this.below(left.length), 1)[0]);
   }
 
-  /** One of a table of weights and names. */
+  /** A name from a table of names and weights. */
   weighed(table) {
     const entries = Object.entries(table);
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

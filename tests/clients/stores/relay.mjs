@@ -1,5 +1,5 @@
-// Tidings in Relay's store: relay-compiler on this repository's schema, relay-runtime on a server over real connections
-// (`TIDINGS_BIN`, else the debug build). `TIDINGS_SEED` repeats a random walk.
+// Tidings in Relay's store: relay-compiler with this repository's schema, relay-runtime with a real server
+// (`TIDINGS_BIN`, default: the debug build). `TIDINGS_SEED` repeats a random walk.
 
 import assert from 'node:assert/strict';
 
@@ -20,7 +20,7 @@ const strict = await startServer({ TIDINGS_OPERATIONS: ids.persisted });
 
 let tenants = 0;
 
-/** Runs something with devices in a tenant of its own. */
+/** Runs a test with devices in a new tenant. */
 function test(name, run, { count = 1, on = server, compiled = texts } = {}) {
   return report.test(name, async () => {
     tenants += 1;
@@ -37,7 +37,7 @@ function test(name, run, { count = 1, on = server, compiled = texts } = {}) {
 await test('an inbox and its archive are paged both ways', inboxPages);
 await test('subscriptions and people are paged both ways', otherPages);
 
-// The runtime sends the default in the place of a null: `first: 4` with `last: 2` and a cursor to go back from.
+// The runtime replaces null by the default: it sends `first: 4` with `last: 2` and a cursor to page backwards.
 await test('a default for `first` does not stand in the way back', async (device) => {
   for (let number = 0; number < 9; number += 1) await device.world.message('news', `news ${number}`);
   const down = await device.another().pages('defaults', {});
@@ -48,7 +48,7 @@ await test('a default for `first` does not stand in the way back', async (device
   assert.deepEqual(from.nodes.map(({ title }) => title), [5, 4, 3, 2, 1, 0].map((number) => `news ${number}`));
 });
 
-/** The types of nodes, and which of the visible ones to refetch. */
+/** The types of nodes, and a visible object of each to refetch. */
 const NODES = {
   item: ({ inbox }) => inbox.edges[0].node,
   view: ({ views }) => views[0],
@@ -58,7 +58,7 @@ const NODES = {
   group: ({ groups }) => groups[0],
 };
 
-/** A user who has one thing of each type. */
+/** A user with one object of each type. */
 async function full(world) {
   const input = { target: { type: 'order', externalId: '7' }, what: { actions: ['comment'] } };
   await world.asService('mutation { saveUserGroup(code: "crew", title: "Crew") { id } }');
@@ -75,7 +75,7 @@ await test('every type of nodes is refetched by its id', async (device) => {
     const { id } = of(device.look());
     assert.equal((await device.node(name, id)).id, id, name);
   }
-  // A change that nothing tells the store of is seen by a refetch of the item alone.
+  // Nothing tells the store about this change; refetching the item alone shows it.
   const { id } = NODES.item(device.look());
   await device.world.mark('markRead', { ids: [id] });
   assert.equal(NODES.item(device.look()).isRead, false);
@@ -83,7 +83,7 @@ await test('every type of nodes is refetched by its id', async (device) => {
   assert.equal(NODES.item(device.look()).isRead, true);
 });
 
-/** Whatever has a type and an id below an answer. */
+/** All objects with a type and an id inside a response. */
 function things(value) {
   if (value === null || typeof value !== 'object') return [];
   const own = value.__typename && value.id ? [[value.id, value.__typename]] : [];

@@ -1,11 +1,11 @@
-// Tests by name, one after the other, and how they came out.
+// Runs named tests one after the other and reports their results.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 10_000;
 
-/** Tests of one client. What it complains of on the console is a failure of the test that is running. */
+/** The tests of one client. Output to the console by the client fails the running test. */
 export class Report {
   passed = 0;
   failed = 0;
@@ -32,14 +32,14 @@ export class Report {
     this.complaints = [];
   }
 
-  /** Tells all of it; gives the exit code. */
+  /** Prints the totals and returns the exit code. */
   close() {
     console.log(`${this.client}: ${this.passed} passed${this.failed > 0 ? `, ${this.failed} failed` : ''}`);
     return this.failed === 0 && this.passed > 0 ? 0 : 1;
   }
 }
 
-/** Tries again until nothing is thrown. */
+/** Retries until `check` does not throw. */
 export async function until(check) {
   for (const end = Date.now() + PATIENCE; ; await sleep(10)) {
     try {

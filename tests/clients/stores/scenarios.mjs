@@ -1,11 +1,11 @@
-// What has to hold for every client with a store, whichever it is: a device is asked through the same few functions.
+// Tests that every client with a store must pass; all devices have the same few functions.
 
 import assert from 'node:assert/strict';
 
 import { until } from './report.mjs';
 import { fresh, shown } from './visible.mjs';
 
-/** Loads a device, and sees that its store shows what the server says. */
+/** Loads a device and compares its store with the server. */
 async function loaded(device) {
   await device.load();
   await same(device);
@@ -20,7 +20,7 @@ const feed = { code: 'feed', externalId: '7' };
 const order = { type: 'order', externalId: '7' };
 const document = { type: 'document', externalId: '7' };
 
-/** A user, two views and two targets, all of which the partner calls "7". */
+/** A user, two views and two targets that all have the external id "7" do not get mixed up. */
 export async function sevens(device) {
   const { world } = device;
   await world.message('news', 'from 7', '7');
@@ -58,7 +58,7 @@ const ids = (count) => (device) => {
   return { select: { ids: items.filter(({ type }) => type.code === 'news').slice(0, count).map(({ id }) => id) } };
 };
 
-/** Mutations in their order, the variables of each, and what else has to hold of the answer. */
+/** Mutations in order, with their variables and further checks of the response. */
 const MUTATIONS = [
   ['markRead', ids(3), ({ changedCount, items }) => assert.deepEqual([changedCount, items.length], [3, 3])],
   ['markUnread', ids(2), ({ changedCount, items }) => assert.deepEqual([changedCount, items.length], [2, 2])],
@@ -89,7 +89,7 @@ const MUTATIONS = [
   ['leaveView', { key: chat }, ({ view }) => assert.equal(view.unread.count, 0)],
 ];
 
-/** Each mutation is one request, after which the store shows what the server says. */
+/** After each mutation, with just one request, the store matches the server. */
 export async function mutations(device) {
   const { world } = device;
   for (let number = 0; number < 6; number += 1) await world.message('news', `news ${number}`);
@@ -111,7 +111,7 @@ export async function mutations(device) {
   }
 }
 
-/** What looking at the inbox does: AUTO types are read, and nothing is unseen. */
+/** Seeing the inbox: AUTO types become read, and nothing is unseen. */
 export async function seen(device) {
   const { world } = device;
   await world.message('talk', 'talk');
@@ -127,7 +127,7 @@ export async function seen(device) {
   }
 }
 
-/** An overview whose counts stop early leaves those that do not as they are: a view has one `unread`. */
+/** An overview with capped counts must not overwrite the exact ones: a view has only one `unread` record. */
 export async function capped(device) {
   const { world } = device;
   await world.join(chat);
@@ -138,7 +138,7 @@ export async function capped(device) {
   await same(device);
 }
 
-/** A device that only listens: its store's viewer follows what others do. */
+/** A device that only subscribes: its store follows the changes of others. */
 export async function listening(device) {
   const { world } = device;
   await world.join(chat);
@@ -165,13 +165,13 @@ export async function listening(device) {
   assert.equal(device.requests, before, 'it asked');
 }
 
-/** All edges of one of the viewer's connections, past every store. */
+/** All edges of one of the viewer's connections, read directly from the server. */
 async function all({ world }, field, selection, given = '') {
   const query = `{ viewer { all: ${field}(first: 200${given}) { edges { cursor node { ${selection} } } } } }`;
   return (await world.read(query)).viewer.all.edges;
 }
 
-/** Goes on in a direction for as long as there is something. */
+/** Loads pages in one direction until the end. */
 async function toEnd(pages, direction, count) {
   const there = direction === 'forward' ? 'hasNextPage' : 'hasPreviousPage';
   for (let times = 0; pages.pageInfo[there]; times += 1) {
@@ -180,7 +180,7 @@ async function toEnd(pages, direction, count) {
   }
 }
 
-/** Walks a connection from its start, from its middle and from its end, and sees the same list each time. */
+/** Pages through a connection from its start, middle and end; the list must be the same each time. */
 async function bothWays(device, field, selection, given = '', variables = {}) {
   const edges = await all(device, field, selection, given);
   const ids = edges.map(({ node }) => node.id);
@@ -216,7 +216,7 @@ async function bothWays(device, field, selection, given = '', variables = {}) {
 
 const archived = (state) => [`, filter: { state: ${state} }`, { filter: { state } }];
 
-/** An inbox and its archive, both ways, which a store keeps apart. */
+/** An inbox and its archive in both directions; a store must keep them apart. */
 export async function inboxPages(device) {
   const { world } = device;
   for (let number = 0; number < 17; number += 1) await world.message('news', `news ${number}`);
@@ -229,7 +229,7 @@ export async function inboxPages(device) {
   await bothWays(device, 'inbox', 'id', ...archived('ALL'));
 }
 
-/** What a user subscribes to and whom they follow, both ways. */
+/** Subscriptions and follows of a user in both directions. */
 export async function otherPages(device) {
   const { world } = device;
   const actions = ['comment', 'like', 'share', 'move', 'close', 'open', 'rename', 'sign', 'print'];

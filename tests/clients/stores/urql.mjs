@@ -1,4 +1,4 @@
-// Tidings in urql's Graphcache, on a server over real connections (`TIDINGS_BIN`, else the debug build).
+// Tidings in urql's Graphcache, with a real server (`TIDINGS_BIN`, default: the debug build).
 
 import { Report } from './report.mjs';
 import { capped, listening, mutations, seen, sevens } from './scenarios.mjs';
@@ -10,7 +10,7 @@ const server = await startServer();
 
 let tenants = 0;
 
-/** Runs something with a device in a tenant of its own. */
+/** Runs a test with a device in a new tenant. */
 function test(name, run) {
   return report.test(name, async () => {
     tenants += 1;

@@ -1,6 +1,6 @@
-// All that a device shows, as one plain object: the same from every store, and from the server itself.
+// Everything that a device shows, as a plain object that is the same from every store and from the server.
 
-/** The same selections as those of the stores' own operations. */
+/** The same selections as in the operations of the stores. */
 const FRESH = `
   query Fresh {
     viewer {
@@ -74,7 +74,7 @@ function item({ id, title, isRead, readAt, isArchived, notificationId, type, sen
 
 const nodes = ({ edges }) => edges.map(({ node }) => node);
 
-/** What a viewer's data show. Subscriptions and people are in no order: a store appends new ones at its end. */
+/** Everything that a viewer's data show. Sorts subscriptions and follows, because stores append new ones at the end. */
 export function shown(viewer) {
   return {
     user: user(viewer.user),
@@ -95,7 +95,7 @@ export function shown(viewer) {
   };
 }
 
-/** What the server says now. */
+/** The current state on the server. */
 export async function fresh(world) {
   const { viewer } = await world.read(FRESH);
   return shown(viewer);

@@ -1,8 +1,8 @@
-// A random walk: a user and services do this and that, and after each step the store shows what a fresh answer says.
+// A random walk: a user and services act, and after each step the store must match a fresh response of the server.
 //
-// The user's own mutations are followed by nothing: what they answer has to be enough for every number, and for the items
-// where they are named. After what a service did the device loads again. A second device of the same user does nothing but
-// listen, and has to show the same overview and the same unread counts of views soon.
+// After the user's own mutations nothing is reloaded: their responses must be enough for all counts, and for items
+// named by id. After an action of a service, the device reloads. A second device of the same user only subscribes, and
+// must soon show the same overview and the same unread counts of views.
 
 import assert from 'node:assert/strict';
 
@@ -16,7 +16,7 @@ const TARGETS = ['7', '8'].flatMap((externalId) => ['order', 'document'].map((ty
 const VIEWS = ['chat', 'feed'].flatMap((code) => ['7', '8', '9'].map((externalId) => ({ code, externalId })));
 const OPEN = VIEWS.filter(({ code }) => code === 'chat');
 
-/** What a user does, and how often; each gives the name of a mutation and its variables. */
+/** The user's mutations and their weights. */
 const OWN = {
   markRead: 10,
   markUnread: 7,
@@ -34,7 +34,7 @@ const OWN = {
   leaveView: 4,
 };
 
-/** What a service does, and how often. */
+/** Actions of services and their weights. */
 const FOREIGN = { message: 10, announce: 4, remind: 8, activity: 8, join: 3, leave: 1, retract: 2, mark: 3, members: 1 };
 
 const MARKS = ['markRead', 'markUnread', 'archiveItems', 'unarchiveItems', 'deleteItems'];
@@ -51,7 +51,7 @@ class Walk {
     return `number ${this.number}`;
   }
 
-  /** What the server says now. */
+  /** Reads the current state from the server. */
   async look() {
     this.now = await fresh(this.world);
     return this.now;
@@ -61,7 +61,7 @@ class Walk {
     return this.device.look().inbox.edges.map(({ node }) => node);
   }
 
-  /** Some items by their ids, also such as are gone, or those that match something. */
+  /** Selects items by id, some of them deleted, or by a condition. */
   select() {
     const { random } = this;
     const items = this.items();
@@ -105,7 +105,7 @@ class Walk {
     }
   }
 
-  /** Switches of types and actions, some set and some reset. */
+  /** Switches for types and actions: sets some and resets some. */
   switches() {
     const { random } = this;
     const turn = (code) => ({ code, enabled: code === 'alarm' || random.happens(0.6) });
@@ -115,7 +115,7 @@ class Walk {
       : { types: types.map(turn), resetActions: actions };
   }
 
-  /** Something by the user; gives what it was. */
+  /** Runs a mutation of the user and returns its description. */
   async own() {
     const name = this.random.weighed(OWN);
     const variables = this.variables(name);
@@ -127,7 +127,7 @@ class Walk {
     this.answered(answer, variables, before, after, what);
     const isBulk = name === 'markSeen' || variables.select?.matching !== undefined;
     const store = shown(device.look());
-    // A bulk mark does not name its items: a client loads its list again.
+    // A bulk mark does not return its items, so a client reloads its list.
     if (isBulk) store.items = after.items;
     assert.deepEqual(store, after, what);
     assert.equal(device.requests - requests, 1, `${what}: it asked again`);
@@ -138,7 +138,7 @@ class Walk {
     return what;
   }
 
-  /** What is to hold of an answer besides what it does to the store. */
+  /** Checks a response beyond its effect on the store. */
   answered(answer, { select }, before, after, what) {
     if (answer.changedCount !== undefined) {
       assert.equal(answer.affectedTypes.length > 0, answer.changedCount > 0, what);
@@ -156,7 +156,7 @@ class Walk {
     }
   }
 
-  /** Something by a service; gives what it was. */
+  /** Runs an action of a service and returns its description. */
   async foreign() {
     const { random, world } = this;
     const name = random.weighed(FOREIGN);
@@ -198,7 +198,7 @@ class Walk {
     return name;
   }
 
-  /** A service marks the user's items, as it does for a device of its own. */
+  /** A service marks the user's items, as another device would. */
   async mark(name, select) {
     const { world } = this;
     const answer = (await world.mark(name, select))[name];
@@ -211,7 +211,7 @@ class Walk {
     assert.deepEqual(shown(this.device.look()), this.now, `loaded after ${what}`);
   }
 
-  /** The device that listens has heard of all. */
+  /** The subscribed device has received everything. */
   async heard(what) {
     const { overview, views } = this.now;
     await until(() => {
@@ -227,7 +227,7 @@ class Walk {
     const { world, device, listener } = this;
     await world.asService('mutation { saveUserGroup(code: "crew", title: "Crew") { id } }');
     for (let times = 0; times < 12; times += 1) await world.message(TYPES[times % 3], this.title);
-    // A view that nothing ever happened in cannot be left.
+    // A view without any activity cannot be left.
     for (const key of VIEWS) await world.activity(key);
     await Promise.all([this.look(), device.load(), listener.load()]);
     listener.hear('viewChanged');
@@ -249,10 +249,10 @@ class Walk {
   }
 }
 
-/** Walks so many steps with two devices of a user. */
+/** Walks this many steps with two devices of a user. */
 export function walk(device, listener, seed, steps) {
   return new Walk(device, listener, seed).run(steps);
 }
 
-/** The seed of `TIDINGS_SEED`, else one of its own each time. */
+/** The seed from `TIDINGS_SEED`, or a random one. */
 export const seed = () => Number(process.env.TIDINGS_SEED ?? Math.floor(Math.random() * 1e9));

@@ -1,8 +1,8 @@
-// Tenants to act in, and what their services do there.
+// Tenants for the tests, and actions of their services.
 
 import { Server, token } from '../server.mjs';
 
-/** Without limits of rates: a test does in a second what a user does in a day. */
+/** Without rate limits: a test does in a second what a user does in a day. */
 const SETTINGS = { TIDINGS_RATE: '0', TIDINGS_SOCKET_RATE: '0' };
 
 const TYPES = [
@@ -23,9 +23,9 @@ const SETUP = `mutation($news: MessageTypeInput!, $talk: MessageTypeInput!, $ala
   owner: saveSubscriptionReason(code: "owner", actions: ["comment", "like"]) { code }
 }`;
 
-/** A tenant with a catalogue, in which Ada is a user. */
+/** A tenant with a catalogue and the user Ada. */
 export class World {
-  /** Where a server has a list of operations, Ada may run no others. */
+  /** If a server has a list of allowed operations, Ada can run only these. */
   static async of(server, tenant) {
     const world = new World();
     Object.assign(world, { server, user: 'ada' });
@@ -41,12 +41,12 @@ export class World {
     return `http://127.0.0.1:${this.server.port}/graphql`;
   }
 
-  /** What Ada is answered, past every store. */
+  /** Runs an operation as Ada, without a store. */
   ask(query, variables) {
     return this.server.ask(this.own, query, variables);
   }
 
-  /** Reads Ada's `viewer`, past every store and every list of operations. */
+  /** Reads Ada's `viewer` without a store; as a service if Ada's operations are restricted. */
   read(query) {
     if (!this.server.settings.TIDINGS_OPERATIONS) return this.ask(query);
     return this.asService(query.replace('viewer {', `viewer: inboxUser(id: "${this.user}") {`));
@@ -56,7 +56,7 @@ export class World {
     return this.server.ask(this.service, query, variables);
   }
 
-  /** Sends to Ada as a message; gives the notification's id. */
+  /** Sends a message to Ada and returns the notification's id. */
   async message(type, title, sender = 'bob') {
     const query = `mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }`;
     const input = { type, receiver: this.user, sender, content: { title } };
@@ -68,19 +68,19 @@ export class World {
     return this.asService(query, { input: { type, audience, content: { title } } });
   }
 
-  /** Something happens to a target. */
+  /** Sends a reminder about a target. */
   remind(type, title, target, action, sender = 'bob') {
     const query = `mutation($input: SendReminderInput!) { sendReminder(input: $input) { replayed } }`;
     return this.asService(query, { input: { type, target, action, sender, content: { title } } });
   }
 
-  /** Something happens in a view, by somebody's doing. */
+  /** Records an activity in a view. */
   activity(key, actor = 'bob') {
     const query = `mutation($inputs: [ViewActivityInput!]!) { recordActivity(inputs: $inputs) { views { id } } }`;
     return this.asService(query, { inputs: [{ view: key, actor }] });
   }
 
-  /** Puts Ada into a view. */
+  /** Adds Ada to a view. */
   join(key) {
     const query = `mutation($key: ViewKeyInput!, $users: [ID!]) { joinView(key: $key, users: $users) { view { id } } }`;
     return this.asService(query, { key, users: [this.user] });
@@ -91,7 +91,7 @@ export class World {
     return this.asService(query, { key, users: [this.user] });
   }
 
-  /** Does something to Ada's items, as from elsewhere. */
+  /** Marks Ada's items as a service. */
   mark(name, select) {
     const query = `mutation($select: InboxItemSelector!, $user: ID) {
       ${name}(select: $select, user: $user) { viewer { id } inboxUser { overview { unread { count } } } }

@@ -1,4 +1,4 @@
-// How it is without eyes or without a pointer: axe, names, the live region, and keys.
+// Accessibility: axe, names, the live region, and the keyboard.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -12,7 +12,7 @@ const STATES = ['ready', 'empty', 'loading', 'offline', 'refused', 'failed-items
 
 const nobody = (scene) => ({ name: 'nobody', server: scene.server });
 
-/** Asks axe; gives how many of its rules passed. */
+/** Runs axe; returns the number of rules that passed. */
 async function audit(page, what) {
   await page.addScriptTag({ path: AXE });
   const { passes, violations } = await page.evaluate(async () => {
@@ -28,7 +28,7 @@ async function audit(page, what) {
   return passes;
 }
 
-/** A page of a device with its panel open, in a state or in the preferences. */
+/** A page with its panel open in a state, or with the preferences open. */
 async function opened(device, state) {
   const page = await device.open({ store: state === 'preferences' ? 'ready' : state });
   await page.locator('tidings-bell .bell').click();
@@ -38,7 +38,7 @@ async function opened(device, state) {
   return page;
 }
 
-/** No findings in any state, in either theme; with the panel open, and in the preferences. */
+/** axe finds nothing in any state and theme, with the panel or the preferences open. */
 export async function axe(scene) {
   let passes = 0;
   for (const colorScheme of ['light', 'dark']) {
@@ -53,7 +53,7 @@ export async function axe(scene) {
   return `0 findings in ${STATES.length} states and the preferences × 2 themes (${passes} rules passed)`;
 }
 
-/** Colours of the system alone: what is chosen, unread and focused is told by lines, weights and shapes that are there. */
+/** With forced colours, lines, weights and shapes mark selected, unread and focused elements. */
 export async function forced(scene) {
   let focused = 0;
   for (const colorScheme of ['light', 'dark']) {
@@ -99,7 +99,7 @@ export async function forced(scene) {
   return `0 findings in 2 themes; ${focused} outlines`;
 }
 
-/** What has the focus after each of these keys, and some tabs before, is outlined in a colour that differs from what is behind. */
+/** Presses some tabs and these keys; each time, the focused element must have a visible outline. */
 async function outlines(page, keys = []) {
   const all = ['Shift+Tab', 'Tab', 'Tab', 'Tab', 'Tab', ...keys];
   for (const key of all) {
@@ -122,7 +122,7 @@ async function outlines(page, keys = []) {
   return all.length;
 }
 
-/** Nothing moves for those who do not want that: neither the panel, nor the bell, nor what is waited for. */
+/** With reduced motion nothing moves: not the panel, the bell, or loading indicators. */
 export async function motion(scene) {
   const moving = {};
   for (const reducedMotion of ['no-preference', 'reduce']) {
@@ -151,7 +151,7 @@ export async function motion(scene) {
   for (const name of ['ring', 'appear', 'wait']) assert.ok(moving['no-preference'].includes(name), `${name}: ${moving['no-preference']}`);
 }
 
-/** What a screen reader is told, as text. */
+/** What a screen reader announces, as text. */
 export async function names(scene) {
   const device = await scene.device(nobody(scene), 'ada');
   const page = await device.open({ store: 'ready' });
@@ -202,7 +202,7 @@ export async function names(scene) {
   }));
   assert.deepEqual(feed, { busy: 'false', places: Array.from({ length: 7 }, (_, n) => `article,${n + 1},-1`) });
 
-  // Whatever can be clicked is 24 pixels or more either way.
+  // Click targets are at least 24 × 24 pixels.
   const small = await page.locator('tidings-bell').evaluate((bell) => {
     const root = bell.shadowRoot.querySelector('tidings-inbox').shadowRoot;
     const controls = [bell.shadowRoot.querySelector('button'), ...root.querySelectorAll('button:not(.open), [role=tab], input')];
@@ -215,7 +215,7 @@ export async function names(scene) {
   await device.close();
 }
 
-/** Words and plurals of all languages; nothing is left in English. */
+/** Words and plurals of all languages; no English is left. */
 export async function languages(scene) {
   const device = await scene.device(nobody(scene), 'ada');
   const bells = {
@@ -246,7 +246,7 @@ export async function languages(scene) {
   return `${Object.keys(bells).length} values of lang`;
 }
 
-/** The live region says nothing on load, what is new at once, and then not again for 5 s. */
+/** The live region is silent on load, announces new items at once, and then stays silent for 5 s. */
 export async function announcements(scene) {
   const tenant = await scene.tenant();
   await tenant.send('ada', ['Before']);
@@ -275,7 +275,7 @@ export async function announcements(scene) {
   await device.close();
 }
 
-/** Everything by keys. */
+/** Everything works by keyboard. */
 export async function keyboard(scene) {
   const tenant = await scene.tenant();
   await tenant.send(
@@ -285,7 +285,7 @@ export async function keyboard(scene) {
   const device = await scene.device(tenant, 'ada');
   const page = await device.open();
   await page.getByRole('button', { name: 'Notifications, 35 unread' }).waitFor();
-  // Where the focus is, through all shadow roots.
+  // The focused element, through all shadow roots.
   const focus = () =>
     page.evaluate(() => {
       let at = document.activeElement;
@@ -368,7 +368,7 @@ export async function keyboard(scene) {
   await press('Shift+Tab', 'Shift+Tab', 'Enter');
   await isAt('button Preferences');
 
-  // Opening, by Enter on the article.
+  // Enter on an article opens the item.
   await page.evaluate(() => (window.prevents = true));
   await press('PageDown', 'Enter');
   await until(
@@ -377,7 +377,7 @@ export async function keyboard(scene) {
     (count) => count === 1,
   );
 
-  // Who leaves the panel closes it.
+  // The panel closes when the focus leaves it.
   await page.locator('nav a').first().focus();
   await page.locator('tidings-bell [role=dialog]').waitFor({ state: 'hidden' });
   assert.equal(await focus(), 'a Orders');

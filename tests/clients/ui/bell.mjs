@@ -1,4 +1,4 @@
-// What a user does with one page: the count, the panel, filters, marks, and a list that goes on.
+// What a user does on one page: the count, the panel, filters, marks, and a long list.
 
 import assert from 'node:assert/strict';
 
@@ -20,7 +20,7 @@ export async function bell(scene) {
     (badge) => badge === 40,
   );
 
-  // It rings for what comes, and not for what was there.
+  // The bell rings for new items, but not for those present at load.
   assert.equal(await page.locator('.bell.rings').count(), 0);
   await tenant.send('ada', ['Version 2 is out', 'Version 3 is out'], 'release');
   await page.locator('.bell.rings').waitFor();
@@ -30,7 +30,7 @@ export async function bell(scene) {
     (badge) => badge === 42,
   );
 
-  // The list goes on by itself as far as there is anything.
+  // Scrolling loads more items until the list ends.
   await openBell(page);
   assert.equal((await shown(page)).items.length, 30);
   await page.locator('article').last().scrollIntoViewIfNeeded();
@@ -112,7 +112,7 @@ export async function bell(scene) {
     (found) => found.join() === 'Version 3 is out',
   );
 
-  // All of a tab, and not of the others.
+  // “Mark all” marks all items of the tab, and no others.
   await page.getByRole('button', { name: 'Mark all as read' }).click();
   await until(
     'all read',
@@ -120,7 +120,7 @@ export async function bell(scene) {
     ({ release, comment }) => release === 0 && comment === 40,
   );
 
-  // Opening marks as read; the page may take over from the link.
+  // Opening marks an item as read; the page may handle navigation instead of the link.
   await page.getByRole('tab', { name: /^Comments/ }).click();
   await until(
     'comments',
@@ -147,7 +147,7 @@ export async function bell(scene) {
     (badge) => badge === 38,
   );
 
-  // Preferences, in the panel and with the API.
+  // Preferences, in the panel and through the API.
   await page.goBack();
   await openBell(page);
   await page.getByRole('button', { name: 'Preferences' }).click();
@@ -161,7 +161,7 @@ export async function bell(scene) {
   await device.close();
 }
 
-/** Without popovers the panel is placed by itself. */
+/** A browser without popovers: the panel positions itself. */
 export async function withoutPopover(scene) {
   const tenant = await scene.tenant();
   await tenant.send('ada', ['Hello']);
@@ -175,7 +175,7 @@ export async function withoutPopover(scene) {
   await device.close();
 }
 
-/** Two versions of ours on one page: the first has the names, the other does not break, and each opens its own inbox. */
+/** Two versions of the package on one page: the first gets the element names, both work, each opens its own inbox. */
 export async function versions(scene) {
   const tenant = await scene.tenant();
   await tenant.send('ada', ['Hello']);

@@ -1,4 +1,4 @@
-// Servers that go, tokens that expire or are refused, and users with too many sessions: it resumes, and does not hammer.
+// Server crashes, expired or refused tokens, and too many sessions: the page recovers without flooding the server.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { openBell, shown, until } from './scene.mjs';
 
 const inside = (page, selector) => page.locator(`tidings-bell ${selector}`);
 
-/** Killed and started again: it says so, and has what was sent in between. */
+/** The server is killed and restarted: the page says so, and then shows items sent in between. */
 export async function killed(scene) {
   const server = await scene.another();
   try {
@@ -41,7 +41,7 @@ export async function killed(scene) {
   }
 }
 
-/** A token expires: the next one is asked for, and nothing is missed. */
+/** A token expires: the page asks for the next one and misses nothing. */
 export async function expired(scene) {
   const tenant = await scene.tenant();
   const device = await scene.device(tenant, 'ada');
@@ -61,7 +61,7 @@ export async function expired(scene) {
   return text;
 }
 
-/** Nobody takes the token: it says so, asks again more and more seldom, and goes on once there is a good one. */
+/** The token is refused: the page says so, asks for another at growing intervals, and continues with a valid one. */
 export async function refused(scene) {
   const tenant = await scene.tenant();
   await tenant.send('ada', ['Hello']);
@@ -84,7 +84,7 @@ export async function refused(scene) {
   return `${asked} tokens asked for in 4 s`;
 }
 
-/** As many sessions as a user may have, 1013: the second device has its counts all the same, and leaves the server alone. */
+/** Close code 1013, too many sessions: the second device still shows counts, and does not flood the server. */
 export async function tooMany(scene) {
   const server = await scene.another({ TIDINGS_SESSIONS_PER_USER: '1' });
   try {

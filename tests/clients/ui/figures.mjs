@@ -1,6 +1,6 @@
-// The figures of docs/ui.md, measured in Chromium against the binary (`TIDINGS_BIN`, else the debug build):
-// `node tests/clients/ui/figures.mjs`, or some of `count heap interactions`; `RUNS` says how often. It prints medians and asserts nothing,
-// for machines differ.
+// Measures the figures of docs/ui.md in Chromium against the binary (`TIDINGS_BIN`, default: the debug build): `node
+// tests/clients/ui/figures.mjs`, or only some of `count heap interactions`; `RUNS` sets the number of runs. Prints
+// medians and asserts nothing, because machines differ.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { until } from './scene.mjs';
 
 const RUNS = Number(process.env.RUNS ?? 7);
 
-/** Round trip in milliseconds, and bits per second down and up. */
+/** Round-trip time in milliseconds, and bits per second down and up. */
 const LINES = {
   'LTE (70 ms, 12 Mbit/s)': [70, 12e6, 12e6],
   '4G (170 ms, 9 Mbit/s)': [170, 9e6, 9e6],
@@ -26,7 +26,7 @@ const ms = (value) => `${Math.round(value)} ms`;
 
 const said = (name, value) => console.log(`${name.padEnd(72)} ${value}`);
 
-/** A page of a shop as docs/ui.md has it, with its backend's tokens; `/bare` has no bell. */
+/** The shop page of docs/ui.md, with a backend that issues tokens; `/bare` has no bell. */
 async function shop(server) {
   const pages = createServer((request, response) => {
     if (request.url === '/token') return response.end(token('shop', 'ada'));
@@ -39,7 +39,7 @@ async function shop(server) {
   return pages;
 }
 
-/** Notes when the count is on the screen: the frame after the one that was told of it. */
+/** Records when the count is painted: one frame after the event. */
 const WATCH = () => {
   addEventListener('tidings-overview', () => {
     if (window.painted) return;
@@ -69,7 +69,7 @@ async function page(context, slowness = 1, line) {
   return { page: made, session };
 }
 
-/** From the script's request, and from its arrival, until the count is seen; then the same when the tab is loaded again. */
+/** Time from requesting the script, and from its arrival, until the count is visible; then the same after a reload. */
 async function count(browser, origin) {
   for (const [name, line] of Object.entries(LINES)) {
     const found = { requested: [], arrived: [], again: [] };
@@ -100,7 +100,7 @@ async function count(browser, origin) {
   }
 }
 
-/** Fetches all of the list, page by page. */
+/** Loads the whole list, page by page. */
 async function fetchAll(shown) {
   await shown.locator('article').first().waitFor();
   await until(
@@ -120,7 +120,7 @@ async function openAll(shown) {
   await fetchAll(shown);
 }
 
-/** The slowest of some interactions with a long list, as Interaction to Next Paint has it; and how soon a mark is seen. */
+/** The slowest interaction with a long list (Interaction to Next Paint), and how soon a mark is visible. */
 async function interactions(browser, origin) {
   for (const [round, slowness] of [1, 4].entries()) {
     const [slowest, marks, by] = [[], [], new Map()];
@@ -166,7 +166,7 @@ async function interactions(browser, origin) {
   }
 }
 
-/** What a tab's heap has more than that of the same page without a bell, after the rubbish is gone. */
+/** The extra heap of a tab compared to the same page without a bell, after garbage collection. */
 async function heap(browser, origin) {
   const used = async (address, prepare) => {
     const context = await browser.newContext({ viewport: { width: 900, height: 760 } });
@@ -197,7 +197,7 @@ async function heap(browser, origin) {
   }
 }
 
-/** A server whose user has so many items. */
+/** A server with a user who has this many items. */
 async function filled() {
   const server = await Server.start({ TIDINGS_ORIGINS: '*' });
   for (const type of ['comment', 'release'])

@@ -1,5 +1,5 @@
-// The elements in Debian's Firefox, over WebDriver BiDi: what a user does, several tabs, a dark page, and one from right to left. `FIREFOX`
-// names another; where there is none, nothing of this is tried.
+// The elements in Debian's Firefox, over WebDriver BiDi: daily use, several tabs, a dark page, and a right-to-left
+// page. `FIREFOX` names another browser; the test is skipped if there is none.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -38,7 +38,7 @@ class Window {
     Object.assign(this, { scene, browser, tenant });
   }
 
-  /** A page; `query` says what is on it, see pages.mjs. */
+  /** Opens a page; pages.mjs lists the parameters of `query`. */
   async open(query = {}) {
     const page = await this.browser.newPage();
     await page.setViewport({ width: 900, height: 760 });
@@ -62,7 +62,7 @@ const badge = (page, count) =>
 
 const titles = (page, what, isSo) => until(what, () => page.evaluate(() => window.titles()), isSo);
 
-/** Where the focus is, through all shadow roots. */
+/** The focused element, through all shadow roots. */
 const focus = (page) =>
   page.evaluate(() => {
     let at = document.activeElement;
@@ -70,7 +70,7 @@ const focus = (page) =>
     return `${at.localName} ${at.getAttribute('aria-label') ?? at.textContent.trim()}`;
   });
 
-/** Counts, rings, lists and marks, by the mouse and by keys. */
+/** Counts, ringing, lists and marks, by mouse and keyboard. */
 async function daily(window) {
   const { tenant } = window;
   await tenant.send(
@@ -107,7 +107,7 @@ async function daily(window) {
   await inBell(page, '[role=tab][data-type=comment]').click();
   await titles(page, 'comments', (found) => found[0] === 'Comment 35');
 
-  // By keys: to the next item, opened by Enter; then the page goes where it leads.
+  // By keyboard: move to the next item, open it with Enter; the page then navigates to its link.
   await page.keyboard.press('Tab');
   for (let tries = 0; !(await focus(page)).startsWith('article'); tries++) {
     assert.ok(tries < 20, await focus(page));
@@ -131,7 +131,7 @@ async function daily(window) {
   await page.close();
 }
 
-/** One session, whoever has it; all show the same when a tab that may have had it is closed. */
+/** All tabs share one session, and still show the same after the tab that led is closed. */
 async function severalTabs(window) {
   const { tenant } = window;
   const sessions = () => metric(tenant.server, 'tidings_sessions');
@@ -141,7 +141,7 @@ async function severalTabs(window) {
   await until('one session', sessions, (count) => count === 1);
   await tenant.send('ada', ['One more']);
   for (const page of pages) await badge(page, 35);
-  // The first tab has led from the beginning.
+  // The first tab was the leader.
   await pages.shift().close();
   await tenant.send('ada', ['And another']);
   for (const page of pages) await badge(page, 36);
@@ -150,7 +150,7 @@ async function severalTabs(window) {
   await until('no session', sessions, (count) => count === 0);
 }
 
-/** A dark page has a dark panel, and one from right to left opens to the other side, within the window. */
+/** A dark page has a dark panel; a right-to-left page opens it to the other side, inside the window. */
 async function looks(window) {
   const seen = {};
   for (const [name, query] of Object.entries({ light: { scheme: 'light' }, dark: { scheme: 'dark' }, rtl: { lang: 'ar', dir: 'rtl' } })) {

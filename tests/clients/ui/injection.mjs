@@ -1,5 +1,5 @@
-// Texts that would be something else: they are text, under a policy that allows the scripts and the server and nothing else, with Trusted
-// Types enforced.
+// Texts with markup stay text, under a content security policy that allows only the scripts and the server, with
+// Trusted Types enforced.
 
 import assert from 'node:assert/strict';
 
@@ -20,7 +20,7 @@ const TITLES = [
   'nobreak'.repeat(30),
 ];
 
-/** What must not become a link. The server refuses most of them itself, so they come by a store that is made up. */
+/** Links that must not become clickable. The server itself refuses most of them, so a mock store supplies them. */
 const LINKS = [
   'javascript:window.hacked=1',
   'JaVaScRiPt:alert(1)',
@@ -91,7 +91,7 @@ export async function injection(scene) {
   );
   assert.deepEqual(device.complaints, []);
 
-  // Preferences and actions work there, too.
+  // Preferences and actions also work under this policy.
   await until(
     'it in the list',
     async () => (await shown(page)).items.length,

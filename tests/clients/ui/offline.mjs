@@ -1,4 +1,4 @@
-// A page whose network goes and comes back: marks are kept, shown, and sent in their order.
+// A page that loses its network for a while: marks are kept, shown, and sent in order.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,7 +23,7 @@ const act = (page, title, name) => article(page, title).locator(`[data-act=${nam
 const banner = (page) => inside(page, '.banner.offline');
 const view = (page, name) => inside(page, `[data-view=${name}]`).click();
 
-/** How long a mark may take to reach the server after the network is back, on a busy machine. Milliseconds. */
+/** How long a mark may take to reach the server after the network is back, on a busy machine, in milliseconds. */
 const SOON = 10_000;
 
 export async function offline(scene) {
@@ -34,7 +34,7 @@ export async function offline(scene) {
   const page = await device.open();
   await openBell(page);
   const marks = [];
-  // Those that were answered: tries fail until then.
+  // The marks that got a response; attempts fail until then.
   page.on('response', (response) => {
     const request = response.request();
     const name = request.method() === 'POST' && request.postDataJSON().query?.match(/^mutation (\w+)/)?.[1];
@@ -51,14 +51,14 @@ export async function offline(scene) {
   const asMade = async () => (await page.evaluate(() => window.titles())).join();
   assert.equal(await asMade(), 'Five,Four,One');
   await article(page, 'One').and(page.locator(':not(.item-unread)')).waitFor();
-  // Nothing is undone or reported as an error while it lasts, however often it is tried.
+  // While offline, nothing is undone or reported as an error, despite retries.
   await sleep(5_000);
   assert.equal(await asMade(), 'Five,Four,One');
   assert.equal(await page.getByText('Something went wrong').count(), 0);
   assert.equal(await banner(page).count(), 1);
   assert.equal((await tenant.truth('ada')).badge, 5, 'nothing has reached the server');
 
-  // Another device deletes one of those that were marked; it does not come back.
+  // Another device deletes one of the marked items; it does not reappear.
   const other = await tenant.ask('ada', '{ viewer { inbox(first: 10) { nodes { id title } } } }');
   const idOf = (title) => other.viewer.inbox.nodes.find((node) => node.title === title).id;
   await tenant.ask('ada', 'mutation($id: ID!) { deleteItems(select: { ids: [$id] }) { changedCount } }', { id: idOf('One') });
@@ -68,7 +68,7 @@ export async function offline(scene) {
   await device.context.setOffline(false);
   await banner(page).waitFor({ state: 'detached', timeout: SOON });
   await until('the server has all marks', () => tenant.truth('ada'), ({ badge, items }) => badge === 2 && items.length === 2, SOON);
-  // The last two undo each other.
+  // The last two marks undo each other.
   await until('all marks are answered', () => marks.length, (count) => count >= 5, SOON);
   const took = Date.now() - back;
   assert.deepEqual(marks, ['MarkRead', 'ArchiveItems', 'DeleteItems', 'MarkRead', 'MarkUnread']);
@@ -78,7 +78,7 @@ export async function offline(scene) {
   await until('what is archived', asMade, (seen) => seen === 'Two');
   await view(page, 'inbox');
 
-  // All of them, and what comes meanwhile stays unread.
+  // “Mark all”; items that arrive meanwhile stay unread.
   await until('the inbox', asMade, (seen) => seen === 'Five,Four');
   await device.context.setOffline(true);
   await inside(page, '.markAll').click();
@@ -88,7 +88,7 @@ export async function offline(scene) {
   await until('all but the newest', () => tenant.truth('ada'), ({ badge }) => badge === 1, SOON);
   await until('the page', async () => [await asMade(), (await shown(page)).badge].join(), (seen) => seen === 'Six,Five,Four,1');
 
-  // What the server refuses is undone, and said.
+  // A mark that the server refuses is undone and reported.
   await page.route('**/graphql', (route) =>
     route.request().postData()?.includes('mutation ArchiveItems')
       ? route.fulfill({ json: { errors: [{ message: 'no', extensions: { code: 'FORBIDDEN' } }] }, headers: { 'access-control-allow-origin': '*' } })
@@ -102,7 +102,7 @@ export async function offline(scene) {
   await until('undone', asMade, (seen) => seen === 'Six,Five,Four');
   await device.close();
 
-  // It is said in each language.
+  // The banner exists in every language.
   const speaker = await scene.device(tenant, 'ada');
   for (const [lang, text] of Object.entries(BANNERS)) {
     const page = await speaker.open({ store: 'offline-items', lang });

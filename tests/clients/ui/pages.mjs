@@ -1,9 +1,9 @@
-// Pages with the elements on them. What is on one is said in its address:
+// Pages with the elements. The address configures them:
 //
-// - `el`: `bell` (default), `inbox` or `preferences`; `attributes`: more of the element's own
-// - `csp`: `strict` allows the scripts and the server, and nothing else; `types` only asks for Trusted Types
+// - `el`: `bell` (default), `inbox` or `preferences`; `attributes`: more attributes of the element
+// - `csp`: `strict` allows only the scripts and the server; `types` only requires Trusted Types
 // - `lang`, `dir`, `scheme` (a `color-scheme`), `locks=none` (a browser without Web Locks), `popover=none`
-// - `store`: the state of a store that is made up, instead of the server's
+// - `store`: the state of a mock store, instead of the server's
 
 const escape = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
@@ -20,7 +20,7 @@ export function listPage(url, { files, server }) {
     types: "require-trusted-types-for 'script'; trusted-types lit-html",
   }[asked('csp')];
   const element = `tidings-${asked('el', 'bell')}`;
-  // The page itself has no inline style under a strict policy.
+  // Under the strict policy the page has no inline style.
   const look =
     asked('csp') === 'strict' ? '' : `<style>${STYLE} :root { color-scheme: ${asked('scheme', 'light dark')} }</style>`;
   const store = asked('store') ? ` data-store="${escape(asked('store'))}"` : '';
@@ -48,7 +48,7 @@ header { display: flex; align-items: center; gap: 20px; padding: 8px 24px; borde
 h1 { font-size: 20px; margin: 0 } nav { flex: 1; display: flex; gap: 16px } nav a { color: inherit } main { padding: 16px 24px }
 main > :is(tidings-inbox, tidings-preferences) { max-width: 460px; height: 600px; border: 1px solid light-dark(#e2e6ed, #343a46) }`;
 
-/** Runs before the elements are there: tokens, and what the tests ask of a page. */
+/** Runs before the elements load: tokens, and functions that the tests call. */
 export const PAGE_SCRIPT = `
 const { locks, popover } = document.documentElement.dataset;
 if (locks === 'none') Object.defineProperty(navigator, 'locks', { value: undefined });
@@ -78,7 +78,7 @@ window.shown = () => {
 window.titles = () => [...(inboxRoot()?.querySelectorAll('.open') ?? [])].map((title) => title.textContent);
 `;
 
-/** A store that shows what it is told, for states that a server is seldom in. */
+/** A mock store with fixed states, for those that rarely occur with a server. */
 export const STORE_SCRIPT = `
 const type = (code, title, icon) => ({ code, title, icon });
 const isArabic = document.documentElement.lang === 'ar';

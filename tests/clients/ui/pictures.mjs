@@ -1,4 +1,4 @@
-// What docs/ui.md shows, of a store that is made up, so that the pictures are the same each time; `PICTURES` names another folder.
+// Takes the pictures of docs/ui.md with a mock store, so that they do not vary; `PICTURES` names another folder.
 
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ export async function pictures(scene) {
     await page.locator('tidings-bell .bell').click();
     await page.locator('tidings-bell article').first().waitFor();
     await page.waitForTimeout(300);
-    // By the mouse, for `hover` may scroll.
+    // With the mouse, because `hover` may scroll.
     const { x, y } = await page.locator('tidings-bell article').nth(1).boundingBox();
     if (name === 'light') await page.mouse.move(x + 100, y + 40);
     await page.waitForTimeout(300);
@@ -31,7 +31,7 @@ export async function pictures(scene) {
   }
 }
 
-/** Further states, to be looked at. */
+/** Pictures of further states, for review. */
 export async function states(scene) {
   const tenant = { name: 'nobody', server: scene.server };
   const device = await scene.device(tenant, 'ada', { viewport: { width: 520, height: 700 } });

@@ -1,6 +1,6 @@
-// What the tests of the elements stand on: the binary, pages of another site, and a browser.
+// Fixtures for the elements' tests: the binary, pages of another site, and a browser.
 //
-// There are three origins: the server's, one that has the scripts (as the server has them at `/ui/1/`), and one of the pages.
+// There are three origins: the server, one that serves the scripts (as the server does at `/ui/1/`), and one for pages.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { listPage, PAGE_SCRIPT, STORE_SCRIPT } from './pages.mjs';
 
 const DIST = fileURLToPath(new URL('../../../ui/elements/dist/', import.meta.url));
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 export const PATIENCE = 20_000;
 
 export const TYPES = [
@@ -32,7 +32,7 @@ async function serve(answer) {
   return { server, origin: `http://127.0.0.1:${server.address().port}` };
 }
 
-/** Waits until it is so; `look` gives what is there, for the message. */
+/** Waits until `isSo` accepts the result of `look`, which appears in the error message. */
 export async function until(what, look, isSo = Boolean, patience = PATIENCE, pause = 25) {
   let seen;
   for (const end = Date.now() + patience; ; await sleep(pause)) {
@@ -88,12 +88,12 @@ export class Scene {
     return scene;
   }
 
-  /** A server of its own. */
+  /** Another server. */
   another(settings = {}) {
     return Server.start({ TIDINGS_ORIGINS: this.pages.origin, ...settings });
   }
 
-  /** A tenant with three types, and whoever acts in it. */
+  /** A tenant with three types and functions to act in it. */
   async tenant(server = this.server) {
     const name = `shop-${++this.tenants}`;
     const admin = token(name, 'root', 'admin');
@@ -125,7 +125,7 @@ export class Tenant {
     Object.assign(this, { name, server, service: token(name, 'shop', 'service') });
   }
 
-  /** Messages to a user, all at once; gives the ids of what was sent. */
+  /** Sends messages to a user in one request; returns their ids. */
   async send(receiver, contents, type = 'comment', sender) {
     const inputs = contents.map((content) => ({
       message: {
@@ -147,9 +147,9 @@ export class Tenant {
     return this.server.ask(this.service, 'mutation($id: ID!) { retractSentNotification(id: $id) { id } }', { id });
   }
 
-  /** What the API says of a user's inbox, as `shown` gives it of a page. */
+  /** A user's inbox according to the API, in the format of `shown`. */
   async truth(sub) {
-    // Asked by a service, for users have their rate of operations for their pages.
+    // Uses a service's token, because the user's rate limit is for their pages.
     const { inboxUser } = await this.server.ask(
       this.service,
       `query($id: ID!) { inboxUser(id: $id) { overview { unread { count }
@@ -172,9 +172,9 @@ export class Tenant {
 
 class Device {
   tokens = 0;
-  /** Sockets that were opened, ever. */
+  /** The number of sockets ever opened. */
   sockets = 0;
-  /** How the next tokens are: seconds of validity, or `refuse` for one that nobody takes. */
+  /** How to make the next tokens: their validity in seconds; `refuse` makes tokens that the server refuses. */
   seconds = 3600;
   refuse = false;
   complaints = [];
@@ -189,7 +189,7 @@ class Device {
     return token(this.tenant.name, this.sub, 'user', this.seconds);
   }
 
-  /** A page; `query` says what is on it, see pages.mjs. */
+  /** Opens a page; pages.mjs lists the parameters of `query`. */
   async open(query = {}) {
     const page = await this.context.newPage();
     page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
@@ -211,10 +211,10 @@ class Device {
   }
 }
 
-/** What a page shows, from its bell and its inbox. */
+/** What a page shows in its bell and inbox. */
 export const shown = (page) => page.evaluate(() => window.shown());
 
-/** Opens the bell of a page, and waits for its list. */
+/** Opens the bell of a page and waits for its list. */
 export async function openBell(page) {
   await page.getByRole('button', { name: /^Notifications/ }).click();
   await page.locator('tidings-bell article, tidings-bell .state').first().waitFor();

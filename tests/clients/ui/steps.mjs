@@ -1,6 +1,6 @@
-// Random steps of several tabs, another device and a sender; after every few, each tab shows what the API says.
+// Random steps in several tabs, on another device and by a sender; after every few steps, each tab must match the API.
 //
-// `STEPS` and `SEED` in the environment say how many, and which; a failure names its seed and step.
+// `STEPS` and `SEED` set their number and the seed; a failure reports its seed and step.
 
 import { isDeepStrictEqual } from 'node:util';
 
@@ -9,12 +9,12 @@ import { openBell, shown, until } from './scene.mjs';
 const SEED = Number(process.env.SEED ?? 20261123);
 
 /**
- * How long it may take until all show the same, in milliseconds. What changes elsewhere without a change of counts, as when something read
- * is retracted, is told by nobody: lists are read again every minute.
+ * The time limit until all tabs match, in milliseconds. Some remote changes alter no count (for example, if a read item
+ * is retracted) and cause no event: lists are reloaded every minute for those.
  */
 const SETTLED = 75_000;
 
-/** The same numbers for the same seed, from 0 to 1 (mulberry32). */
+/** Reproducible random numbers from 0 to 1 (mulberry32). */
 function numbers(seed) {
   let state = seed;
   return () => {
@@ -27,7 +27,7 @@ function numbers(seed) {
 
 const MARKS = ['markRead', 'markUnread', 'archiveItems', 'deleteItems'];
 
-/** Clicks an action of an item in a page; gives whether it was there. */
+/** Clicks an action of an item; returns whether it was there. */
 const click = (page, id, act) =>
   page.evaluate(
     ([id, act]) => {
@@ -78,7 +78,7 @@ async function walk(scene, { query = {}, tabs = 5, steps, freezes = false }) {
     all: async () => click(pick(pages.filter((page) => page !== frozen))),
   };
 
-  // Up to eight steps at once, and then everybody comes to rest.
+  // Up to eight steps at once, then waits until all tabs match.
   for (let round = 0, step = 0; step < steps; round++) {
     const { items } = await tenant.truth('ada');
     const done = [];

@@ -1,4 +1,4 @@
-// Ten tabs of a user: one session, and nothing lost or doubled when the tab that has it goes.
+// Ten tabs of a user share one session; nothing is lost or doubled when the tab that holds it closes.
 
 import assert from 'node:assert/strict';
 

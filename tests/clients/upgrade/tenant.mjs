@@ -1,5 +1,5 @@
-// A tenant in memory, in which everything arrives at once, and what happens in it by chance. Each thing is asked of a server first, whose
-// answer has to be what the model says.
+// A model of a tenant, with random operations. Each operation runs on a server first, and the response must match the
+// model. In the model, everything arrives at once.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ const GROUPS = ['crew', 'staff'];
 const TARGETS = ['d1', 'd2'];
 const ACTIONS = ['comment', 'like'];
 
-/** In catalogue order. What is mandatory cannot be switched off; what is read by looking at it is `AUTO`. */
+/** In catalogue order. Users cannot switch off a mandatory type; items of an `AUTO` type become read when seen. */
 const TYPES = [
   { code: 'alert', title: 'Alerts', position: 1, mandatory: true },
   { code: 'chat', title: 'Chat', position: 2, readPolicy: 'AUTO' },
@@ -21,10 +21,10 @@ const CODES = TYPES.map(({ code }) => code);
 const MANDATORY = 'alert';
 const AUTO = 'chat';
 
-/** What happens, and how often. */
+/** Operations and their weights. */
 const STEPS = { send: 8, mark: 7, hear: 5, gather: 3, prefer: 2, see: 1, amend: 1, retract: 1 };
 
-/** How soon what is sent for later is published, in milliseconds. */
+/** How soon scheduled notifications are published, in milliseconds. */
 const SOON = 1_000;
 
 const SENT = '{ replayed notification { id } }';
@@ -34,15 +34,15 @@ const on = (target) => ({ type: 'doc', externalId: target });
 const topic = (target, action) => `${target} ${action}`;
 
 export class Tenant {
-  /** What was published, oldest first. */
+  /** The published notifications, oldest first. */
   log = [];
   groups = new Map(GROUPS.map((code) => [code, new Set()]));
   users = new Map();
   count = 0;
 
   /**
-   * `ask(role, sub, query, variables)` asks any of the servers. `settled()` waits until all that was published has been heard by whoever
-   * hears it live: what is taken away before may never be heard.
+   * `ask(role, sub, query, variables)` runs an operation on any server. `settled()` waits until all live sessions have
+   * received everything: an item that is deleted earlier may never arrive.
    */
   constructor(random, ask, settled) {
     Object.assign(this, { random, settled });
@@ -53,7 +53,7 @@ export class Tenant {
     }
   }
 
-  /** Makes the catalogue and the groups, and introduces the users. */
+  /** Creates the catalogue, the groups and the users. */
   async begin() {
     const define = 'mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }';
     for (const input of TYPES) await this.ask('admin', 'operator', define, { input });
@@ -61,7 +61,7 @@ export class Tenant {
     for (const name of USERS) await this.ask('user', name, '{ viewer { overview { unread { count } } } }');
   }
 
-  /** Something happens. */
+  /** Runs a random operation. */
   step() {
     return this[this.random.weighed(STEPS)]();
   }
@@ -70,12 +70,12 @@ export class Tenant {
     return this.ask('service', 'shop', query, variables);
   }
 
-  /** Ada more often than the others, so that more comes together in one inbox. */
+  /** Prefers Ada, so that one inbox gets more items. */
   #someone() {
     return this.users.get(this.random.happens(0.4) ? USERS[0] : this.random.one(USERS));
   }
 
-  /** What to send, of any kind: its name in a batch, its input, and whom it reaches. */
+  /** A random notification of any kind: its name in a batch, its input, and its recipients. */
   #draft() {
     const { random } = this;
     this.count += 1;
@@ -89,7 +89,7 @@ export class Tenant {
         const groups = random.some([...this.groups.keys()], GROUPS.length);
         if (groups.length > 0) return announcement({ groups }, (user) => groups.some((code) => user.groups.has(code)));
       }
-      // Without any group it is for everybody.
+      // With no group, it is for everyone.
       case 'everyone':
         return announcement({ everyone: true }, () => true);
       case 'users': {
@@ -112,7 +112,7 @@ export class Tenant {
     }
   }
 
-  /** One by itself, or several in one batch; sometimes once more, which has to be answered as the first time. */
+  /** Sends one, or several in a batch; sometimes repeats the request, which must return the same response. */
   async send() {
     const drafts = Array.from({ length: this.random.happens(0.6) ? 1 : 3 }, () => this.#draft());
     const attempt = async () => {
@@ -132,7 +132,7 @@ export class Tenant {
     }
   }
 
-  /** Something is sent for later, and published by whichever node comes to it. */
+  /** Schedules a notification; any node may publish it. */
   async later() {
     const draft = this.#draft();
     const publishAt = new Date(Date.now() + SOON).toISOString();
@@ -156,7 +156,7 @@ export class Tenant {
     }
   }
 
-  /** Marks some items by their ids, or those that match. A match is about the inbox proper, but for what takes out of the archive. */
+  /** Marks items by id or by condition. Conditions match the inbox proper, or the archive for `unarchiveItems`. */
   async mark() {
     const user = this.#someone();
     const how = this.random.weighed(MARKS);
@@ -185,7 +185,7 @@ export class Tenant {
     return [{ matching: { types, target: target && on(target), upTo: cursor } }, isMeant];
   }
 
-  /** Gives how many items it changes. */
+  /** Applies a mark to the model; returns the number of changed items. */
   #change({ inbox }, how, isMeant) {
     const to = {
       markRead: { isRead: true },
@@ -202,7 +202,7 @@ export class Tenant {
     return changed;
   }
 
-  /** A user looks at the whole inbox, or at one type. */
+  /** A user sees the whole inbox, or one type. */
   async see() {
     const user = this.#someone();
     const type = this.random.happens(0.5) ? this.random.one(CODES) : undefined;
@@ -214,7 +214,7 @@ export class Tenant {
     assert.equal(markSeen.viewer.overview.unread.count, this.standing(user).unread.count, 'unread after looking');
   }
 
-  /** A user or a group begins to hear of something, or ceases to; a user follows another, or ceases to. */
+  /** A user or group subscribes or unsubscribes; a user follows or unfollows another. */
   async hear() {
     const user = this.#someone();
     if (this.random.happens(0.3)) {
@@ -244,7 +244,7 @@ export class Tenant {
     }
   }
 
-  /** Groups come and go, and so do their members. */
+  /** Creates and deletes groups, and changes their members. */
   async gather() {
     const code = this.random.one(GROUPS);
     if (!this.groups.has(code)) return this.#save(code);
@@ -286,7 +286,7 @@ export class Tenant {
     return CODES.map((code) => ({ code, enabled: !off.has(code) }));
   }
 
-  /** What was sent gets another title. */
+  /** Gives a sent notification another title. */
   async amend() {
     const sent = this.#sent();
     if (!sent) return;
@@ -297,7 +297,7 @@ export class Tenant {
     sent.title = title;
   }
 
-  /** What was sent is taken back. */
+  /** Retracts a sent notification. */
   async retract() {
     const sent = this.#sent();
     if (!sent) return;
@@ -312,7 +312,7 @@ export class Tenant {
     return left.length > 0 ? this.random.one(left) : undefined;
   }
 
-  /** What a user's overview says, and who they are besides. */
+  /** A user's overview and profile, according to the model. */
   standing(user) {
     const inbox = [...user.inbox].filter(([, { isArchived }]) => !isArchived);
     const unread = (code) => inbox.filter(([place, { isRead }]) => !isRead && (!code || this.log[place].type === code)).length;
@@ -329,7 +329,7 @@ export class Tenant {
     };
   }
 
-  /** All of a user's items with their states, newest first. */
+  /** All items of a user with their states, newest first. */
   list(user) {
     const item = ([place, state]) => {
       const { id, type, title } = this.log[place];
@@ -338,7 +338,7 @@ export class Tenant {
     return [...user.inbox].map(item).reverse();
   }
 
-  /** What a user has set: whom and what they hear, where they belong, what they have switched off. */
+  /** A user's settings: groups, subscriptions, follows and switched-off types. */
   wishes(user) {
     return {
       groups: [...user.groups].toSorted(),
@@ -348,7 +348,7 @@ export class Tenant {
     };
   }
 
-  /** What of `viewer` is read for all that. */
+  /** The part of `viewer` to compare with the model. */
   static READ = `{ viewer {
     overview { total { count } unread { count } unseen { count } types { type { code } unread { count } latest { title } } }
     groups { code } subscriptions(first: 200) { nodes { action target { externalId } } } following(first: 200) { nodes { id } }
@@ -357,7 +357,7 @@ export class Tenant {
   static LIST = `query($after: String) { viewer { inbox(first: 20, after: $after, filter: { state: ALL }) {
     edges { cursor node { id notificationId title type { code } isRead isArchived } } pageInfo { hasNextPage endCursor } } } }`;
 
-  /** Compares what a user is answered with what the model says, and remembers the ids and cursors of what they were shown. */
+  /** Compares a user's data with the model, and remembers the ids and cursors of the shown items. */
   compare(user, viewer, edges) {
     assert.deepEqual(viewer.overview, this.standing(user), 'overview');
     const { groups, subscriptions, following, preferences } = viewer;

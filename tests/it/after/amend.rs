@@ -1,4 +1,4 @@
-//! Changing and taking back what was published.
+//! Amending and retracting published notifications.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ on_every_database! {
             let shown = node.user("ada").ask(query, json!({})).await;
             assert_eq!(shown["viewer"]["inbox"]["nodes"][0]["title"], "before from before");
         }
-        // As in a copy from a time before that.
+        // The database as restored from a backup made before that.
         for statement in [
             "UPDATE users SET profile_version = 0, name = NULL WHERE external_id = 'ben'",
             "UPDATE tenant SET catalogue_version = 1",
@@ -103,7 +103,7 @@ on_every_database! {
         let all = announce(&operator, json!({ "content": { "title": "to all" } })).await;
         operator.announce("news", everyone(), "stays").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["stays", "to all", "by name", "dear Ada", "a comment"]);
-        // They listen no more, and still must lose it.
+        // The users no longer listen, but must still lose the items.
         let leave = "mutation { unsubscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { everything: true } }) { removedCount } }";
         app.user("ada").ask(leave, json!({})).await;
         app.user("ada").mark("archiveItems", json!({ "ids": [app.user("ada").items(json!({})).await[1]["id"]] })).await;
@@ -153,7 +153,7 @@ on_every_database! {
         let fifth = announce(&operator, json!({ "content": { "title": "5" } })).await;
         let page = "query($after: String) { viewer { inbox(first: 2, after: $after) { nodes { title notificationId } pageInfo { endCursor } } } }";
         let first = app.user("ada").ask(page, json!({})).await["viewer"]["inbox"].take();
-        // Those on the page that they have seen, the one under their cursor among them, and the next.
+        // Retract both items of the first page, including the one at the cursor.
         retract(&operator, &fifth["id"]).await;
         retract(&operator, &first["nodes"][1]["notificationId"]).await;
         let second = app.user("ada").ask(page, json!({ "after": first["pageInfo"]["endCursor"] })).await;

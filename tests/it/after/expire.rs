@@ -1,4 +1,4 @@
-//! What is over is in no list and no count, from that instant on.
+//! An expired notification is in no list and no count from that instant on.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ on_every_database! {
         let query = "subscription { overviewChanged { overview { unread { count } } } }";
         let mut ada = Socket::subscribed(&node.address, &app.user("ada").token, query, json!({})).await;
         assert_eq!(ada.data().await["overviewChanged"]["overview"]["unread"]["count"], 1);
-        // Tokens are by the clock that is set, too.
+        // Tokens also expire by the test clock.
         app.advance(TimeDelta::minutes(59));
         app.advance(TimeDelta::minutes(1));
         ada.until_unread(0).await;

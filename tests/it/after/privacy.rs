@@ -1,4 +1,4 @@
-//! A user's own data: all of it at once, and none of it any more.
+//! A user's own data: export of everything, and erasure.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ on_every_database! {
             app.user("ada").subscribe(&format!("long {target}"), &actions).await;
         }
         app.user("ada").mark("archiveItems", json!({ "matching": { "types": ["letter"] } })).await;
-        // Of numbers that were given out and are none any more, many are passed over.
+        // Many assigned ids do not exist any more; the export skips them.
         app.by_hand("UPDATE tenant SET last_notification_id = 250000").await;
 
         let query = "query($id: ID!, $after: String) { exportUser(id: $id, after: $after) }";
@@ -128,7 +128,7 @@ on_every_database! {
         let list = app.admin().ask("{ sentNotifications(first: 10) { nodes { title sender { id } } } }", json!({})).await;
         assert_eq!(list["sentNotifications"]["nodes"].as_array().unwrap().len(), 2, "the message to her has gone");
 
-        // Somebody of the same name is somebody new.
+        // A user with the same name is a new user.
         assert_eq!(app.user("ada").titles(json!({})).await, ["to all"]);
         app.service().message("news", "ada", "dear new Ada").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["dear new Ada", "to all"]);
@@ -143,7 +143,7 @@ on_every_database! {
         app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
         let subscribe = "mutation { subscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { actions: [\"like\"] } }) { createdCount } }";
         assert!(other.user("ada").refused(subscribe, json!({})).await.starts_with("UNAVAILABLE"));
-        // By which it knows: whoever has the id now is somebody new.
+        // The error told the node of the erasure: the id now belongs to a new user.
         assert_eq!(other.user("ada").ask(subscribe, json!({})).await["subscribeTopic"]["createdCount"], 1);
         assert_eq!(other.user("ada").titles(json!({})).await, ["to all"]);
 

@@ -1,4 +1,4 @@
-//! Publishing later.
+//! Scheduled publication.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tidings::domain::notification::publish_due;
 use super::{announce, look_at, retract, sent, update};
 use crate::support::{Kind, PATIENCE, Process, TestApp, on_every_database};
 
-/// An instant so many minutes from now on the set clock.
+/// The time this many minutes from now on the test clock.
 fn in_minutes(app: &TestApp, minutes: i64) -> Value {
     json!((app.now() + TimeDelta::minutes(minutes)).to_rfc3339())
 }
@@ -35,7 +35,7 @@ on_every_database! {
 
         assert_eq!(sent(&operator, json!({ "statuses": ["SCHEDULED"] })).await.len(), 5);
         assert_eq!(publish_due(&app.app).await.unwrap(), 0);
-        // Subscribed and joined in between.
+        // Subscribe and join between scheduling and publication.
         app.user("ada").subscribe("7", &["comment"]).await;
         operator.ask("mutation { addUserGroupMembers(code: \"team\", users: [\"ada\"]) { code } }", json!({})).await;
         assert!(app.user("ada").titles(json!({})).await.is_empty());
@@ -65,7 +65,7 @@ on_every_database! {
         app.advance(TimeDelta::minutes(20));
         assert_eq!(publish_due(&app.app).await.unwrap(), 1);
         assert_eq!(app.user("ada").titles(json!({})).await, ["final"]);
-        // Moved to what is past: at once.
+        // Rescheduled into the past: published at once.
         let third = announce(&operator, json!({ "publishAt": in_minutes(app, 60), "content": { "title": "now" } })).await;
         update(&operator, &third["id"], json!({ "publishAt": in_minutes(app, -60) })).await;
         assert_eq!(publish_due(&app.app).await.unwrap(), 1);
@@ -115,7 +115,7 @@ on_every_database! {
         let input = json!({ "type": "news", "receiver": "ada", "content": { "title": "dear Ada" },
                             "publishAt": later, "expiresAt": end });
         let message = operator.ask(message, json!({ "input": input })).await;
-        // No node was up in between.
+        // No node was running in between.
         app.advance(TimeDelta::minutes(30));
         assert_eq!(publish_due(&app.app).await.unwrap(), 3);
         assert_eq!(app.user("ada").overview().await, ["news: 0 (-)", "= 0"]);
@@ -158,14 +158,15 @@ on_every_database! {
         assert!(publish_due(&app.app).await.is_err());
         assert_eq!(app.user("ada").titles(json!({})).await.len(), 3);
         assert_eq!(app.app.metrics.tenants_passed_over.get(), 1);
-        // It is tried again, and found well.
+        // The server retries, and the notification is valid now.
         app.by_hand("UPDATE notification SET type_id = (SELECT MIN(m.id) FROM message_type m WHERE \
             m.tenant_id = notification.tenant_id) WHERE type_id = 0").await;
         assert_eq!(publish_due(&app.app).await.unwrap(), 1);
     }
 }
 
-/// A real server, killed again and again while things fall due: each goes out once, also what was overdue at start-up.
+/// A real server is killed repeatedly while notifications fall due. Each is published once, including those overdue at
+/// start-up.
 async fn survives_kill(kind: Kind) {
     let Some(database) = kind.migrated().await else { return };
     let app = TestApp::start(&database.url).await;
@@ -185,7 +186,7 @@ async fn survives_kill(kind: Kind) {
             })
             .collect();
         server.ask(&service, send, json!({ "inputs": inputs })).await.expect("it is scheduled");
-        // Into the middle of it, or close to it: whatever it hits must do no harm.
+        // Kill it during a publication, or close to one. The moment must not matter.
         tokio::time::sleep(Duration::from_millis(500 + 60 * round)).await;
         server.kill_and_start().await;
     }

@@ -1,4 +1,4 @@
-//! How many users something addressed, has reached, and was read by.
+//! How many users a notification addressed, reached, and was read by.
 
 use chrono::TimeDelta;
 use sea_orm::EntityTrait;
@@ -8,7 +8,7 @@ use tidings::domain::tally::count;
 use super::{announce, look_at, retract};
 use crate::support::{TestApp, everyone, on_every_database};
 
-/// `audience/delivered/read`, after counting.
+/// Returns `audience/delivered/read` after counting.
 async fn stats(app: &TestApp, id: &Value) -> String {
     count(&app.app).await.unwrap();
     let stats = look_at(&app.admin(), id).await["stats"].take();
@@ -42,7 +42,7 @@ on_every_database! {
         operator.remind("news", "8", "comment", None, "heard by nobody").await;
         operator.message("muted", "cleo", "unwanted").await;
         operator.message("news", "cleo", "wanted").await;
-        // Who comes later does not count, but is reached.
+        // Later users do not count towards the audience, but are reached.
         app.user("eve").subscribe("7", &["comment"]).await;
         app.user("eve").overview().await;
         let expected =
@@ -77,7 +77,8 @@ on_every_database! {
         for (kind, user, id) in &sent {
             counted.push((*kind, *user, stats(app, id).await.split('/').next().unwrap().to_owned()));
         }
-        // Whatever they have switched off. Those who came later count if it has reached more of them than there were before.
+        // Preferences do not change the audience. It is the number of users at the send, or the number of users reached
+        // if that is larger.
         let expected = [("ada", "3", "3"), ("ben", "2", "2"), ("cleo", "3", "3"), ("dan", "4", "4")];
         let expected = expected.into_iter().flat_map(|(user, news, muted)| [("news", user, news), ("muted", user, muted)]);
         assert_eq!(counted, expected.map(|(kind, user, size)| (kind, user, size.to_owned())).collect::<Vec<_>>());
@@ -198,7 +199,7 @@ on_every_database! {
             app.user(user).overview().await;
             seen.push(stats(app, &id).await);
         }
-        // Who was erased had been addressed. Who comes later is reached all the same.
+        // An erased user counts towards the audience. Later users are reached all the same.
         assert_eq!(seen, ["2/1/0", "2/2/0", "3/3/0"]);
         operator.announce("news", everyone(), "to those who are there now").await;
         assert_eq!(stats(app, &notification(app, "to those who are there now").await).await, "4/0/0");
@@ -243,10 +244,10 @@ on_every_database! {
         assert_eq!(stats(app, id).await, "3/3/2");
         app.user("ada").mark("markUnread", json!({ "ids": [item] })).await;
         assert_eq!(stats(app, id).await, "3/3/1");
-        // Kept unread, and read with all.
+        // One item stays unread by choice, and is then read with all others.
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         assert_eq!(stats(app, id).await, "3/3/2");
-        // Before anything was counted: all read, one of it unread again, archived, deleted.
+        // Before the first count: all marked as read, one of them unread again, archived, deleted.
         let cleo = app.user("cleo");
         let item = cleo.items(json!({})).await[0]["id"].clone();
         operator.announce("news", everyone(), "more").await;
@@ -327,7 +328,7 @@ on_every_database! {
         }
         let other = TestApp::configured(app.app.config.clone()).await;
         for _ in 0..3 {
-            // Whoever loses the race says so, and tries again later.
+            // The loser of the race returns an error and retries later.
             let _ = tokio::join!(count(&app.app), count(&other.app), count(&app.app));
         }
         assert_eq!(stats(app, &sent["id"]).await, "20/20/20");

@@ -1,4 +1,4 @@
-//! What is past the retention window is deleted, and nobody sees a count that is wrong meanwhile.
+//! Data past the retention window is deleted, and no count is wrong in the meantime.
 
 use chrono::TimeDelta;
 use futures_util::future::{join, join_all};
@@ -45,7 +45,8 @@ on_every_database! {
 
         app.advance(TimeDelta::days(2));
         let swept = sweep(&app.app).await.unwrap();
-        // 30 and the retracted one on a channel; 31 of ada's, and 30 of ben's; 32 and the cancelled one.
+        // Publications: 30, and the retracted one on a channel. Items: 31 of ada's and 30 of ben's. Notifications: 32,
+        // and the cancelled one.
         assert_eq!((swept.publications, swept.items, swept.notifications), (31, 61, 33));
         assert_eq!(app.user("ada").titles(json!({})).await, ["newer", "new"]);
         assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 1");
@@ -218,7 +219,8 @@ on_every_database! {
                 app.service().remind("comment", "7", "comment", None, &title).await;
                 assert_eq!(ada.titles(json!({})).await.first(), Some(&title));
             }
-            // What was said is kept for a while, or not, and with it the channel.
+            // In every third round, the message passes the retention window, so the sweep may delete it and its
+            // channel.
             app.advance(TimeDelta::days(if round % 3 == 1 { 31 } else { 0 }));
             ada.ask(leave, json!({})).await;
         }

@@ -1,4 +1,4 @@
-//! Within a type no two things have the same `id`, and whatever has one is found by it.
+//! Ids are unique within a type, and every object with an id is found by it.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;
@@ -10,7 +10,7 @@ const NODE: &str = "query($id: ID!) { node(id: $id) { __typename id \
     ... on TopicTarget { type externalId } ... on TopicSubscription { action } ... on InboxView { code externalId unread { count } } \
     ... on Viewer { user { id } } ... on InboxUser { user { id } } } }";
 
-/// Finds something by its id; returns its type.
+/// Looks up an object by its id and returns its type.
 async fn kind(caller: &Actor<'_>, id: &Value) -> Value {
     let mut found = caller.ask(NODE, json!({ "id": id })).await["node"].take();
     if found.is_object() {
@@ -53,7 +53,7 @@ on_every_database! {
         for (name, id) in own {
             assert_eq!(kind(&ada, id).await, name);
         }
-        // Neither another user nor another tenant finds what is hers.
+        // Neither another user nor another tenant finds her objects.
         let (ben, stranger) = (app.user("ben"), app.stranger("shop", Role::Service));
         for (name, id) in own {
             let is_common = matches!(name, "UserGroup" | "MessageType" | "TopicTarget");
@@ -99,7 +99,7 @@ on_every_database! {
         let known = app.service().ask("{ inboxUser(id: \"ada\") { id } }", json!({})).await["inboxUser"]["id"].take();
         let subscription = &seen["subscriptions"]["nodes"][0];
         let item = &seen["inbox"]["nodes"][0];
-        // Who finds it: the users ada and ben, a service and an admin.
+        // The callers who find it: the users ada and ben, a service and an admin.
         let nodes = [
             ("InboxItem", item["id"].clone(), "ada service admin"),
             ("SentNotification", json!(notification), "service admin"),
@@ -130,14 +130,14 @@ on_every_database! {
             }
         }
 
-        // Of all types: whatever has an opaque id is a node, and each node is one of these.
+        // In the whole schema, every type with an opaque id is a node, and every node is in this list.
         let query = "{ __schema { types { name kind fields { name type { kind ofType { name } } } interfaces { name } } } }";
         let schema = app.service().ask(query, json!({})).await["__schema"].take();
         let mut named: Vec<&str> = Vec::new();
         for of in schema["types"].as_array().unwrap().iter().filter(|of| of["kind"] == "OBJECT") {
             let is_node = of["interfaces"].as_array().unwrap().iter().any(|of| of["name"] == "Node");
             let has_id = of["fields"].as_array().unwrap().iter().any(|field| field["name"] == "id" && field["type"]["ofType"]["name"] == "ID");
-            // The id of a user is the partner's own.
+            // The id of a user is the backend's own.
             assert_eq!(is_node, has_id && of["name"] != "User", "{}", of["name"]);
             named.extend(of["name"].as_str().filter(|_| is_node));
         }

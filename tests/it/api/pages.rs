@@ -1,14 +1,14 @@
-//! Every connection is paged both ways, and gives the same list either way.
+//! Every connection pages both ways, and yields the same list either way.
 
 use serde_json::{Value, json};
 
 use crate::support::{Actor, everyone, on_every_database};
 
-/// The nodes of a list, page by page from one of its ends.
+/// Returns the nodes of a list, page by page from one end.
 async fn walk(caller: &Actor<'_>, query: &str, path: &str, forwards: bool) -> Vec<String> {
     let (mut nodes, mut cursor) = (Vec::new(), Value::Null);
     loop {
-        // What is not used is null, as some clients send it.
+        // Unused arguments are null, as some clients send them.
         let variables = if forwards {
             json!({ "first": 2, "after": cursor, "last": null, "before": null })
         } else {
@@ -63,7 +63,7 @@ on_every_database! {
             assert_eq!(forwards, backwards, "{path}");
             let both = caller.refused(&query, json!({ "first": 2, "last": 2 })).await;
             assert_eq!(both, "BAD_USER_INPUT first: cannot be combined with `last`", "{path}");
-            // Relay gives the default of `first` when it goes back.
+            // Relay also sends the default of `first` when it pages backwards.
             let last = caller.ask(&query, json!({ "last": 2 })).await.pointer(path).unwrap().clone();
             let going_back = json!({ "first": 4, "last": 2, "before": last["pageInfo"]["startCursor"] });
             let alone = json!({ "first": null, "last": 2, "before": last["pageInfo"]["startCursor"] });
@@ -73,7 +73,7 @@ on_every_database! {
             let nothing = caller.ask(&query, json!({ "first": 0 })).await.pointer(path).unwrap()["pageInfo"].clone();
             assert_eq!(nothing["hasNextPage"], json!(true), "{path}");
             let wrong = caller.refused(&query, json!({ "first": null, "last": 2, "before": "x" })).await;
-            assert_eq!(wrong, "BAD_USER_INPUT before: is no cursor of this list", "{path}");
+            assert_eq!(wrong, "BAD_USER_INPUT before: is not a cursor of this list", "{path}");
         }
     }
 
@@ -117,7 +117,7 @@ on_every_database! {
             let (forwards, backwards) = (walk(caller, query, path, true).await, walk(caller, query, path, false).await);
             assert!(forwards.len() >= 5, "{name} has {forwards:?}");
             assert_eq!(forwards, backwards, "{name}");
-            // From each place of it there is the rest on either side, whichever way one has come to it.
+            // From each cursor, the rest of the list is on either side, for cursors of both directions.
             let whole = caller.ask(query, json!({ "first": 200 })).await.pointer(path).unwrap().clone();
             let whole_back = caller.ask(query, json!({ "first": null, "last": 200 })).await.pointer(path).unwrap().clone();
             let nodes = whole["nodes"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Null is as if left out: only what is named to be cleared is erased.
+//! Null means omitted: a field is erased only if `clear` names it.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ on_every_database! {
         let cleared = json!({ "title": "another", "body": null, "link": null, "data": null, "expiresAt": null });
         assert_eq!(patched(json!({ "clear": ["BODY", "LINK", "DATA", "PARAMS", "EXPIRES_AT"] })).await, cleared);
         let refused = async |input: Value| service.refused(update, json!({ "id": id, "input": input })).await;
-        assert_eq!(refused(json!({ "body": "x", "clear": ["BODY"] })).await, "BAD_USER_INPUT input.clear: names BODY, which is given as well");
+        assert_eq!(refused(json!({ "body": "x", "clear": ["BODY"] })).await, "BAD_USER_INPUT input.clear: names BODY, which is also given");
         assert!(refused(json!({ "clear": ["TITLE"] })).await.starts_with("BAD_USER_INPUT input.title: is required"));
         assert!(refused(json!({ "title": "" })).await.starts_with("BAD_USER_INPUT input.title: "));
         assert_eq!(app.user("ada").titles(json!({})).await, ["another"]);

@@ -1,4 +1,4 @@
-//! What a mutation has changed comes with its answer, so that clients need not ask again.
+//! The response to a mutation contains its changes, so that clients need no second request.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What clients send and look for on the wire, as their own tools write it.
+//! Requests and responses on the wire as client tools write and read them.
 
 use serde_json::{Value, json};
 use tidings::config::operations::hash;
@@ -9,7 +9,7 @@ use crate::support::{Kind, TestApp, with, with_settings};
 
 const WHO: &str = "query Who { viewer { user { id } } }";
 
-/// Posts a body; returns the answer.
+/// Posts a body and returns the response.
 async fn post(app: &TestApp, body: &Value) -> Value {
     let node = app.listen().await;
     let request = reqwest::Client::new().post(format!("http://{}/graphql", node.address));
@@ -23,7 +23,7 @@ async fn lists_of_operations_are_taken_as_tools_write_them() {
     let path = folder.path().join("operations.json");
     let manifest = json!({ "format": "apollo-persisted-query-manifest", "version": 1,
         "operations": [{ "id": "abc", "name": "Who", "type": "query", "body": WHO }] });
-    // As the compiler of Relay, and GraphQL Code Generator, write them.
+    // The formats of the Relay compiler and of GraphQL Code Generator.
     for file in [manifest, json!({ "abc": WHO })] {
         std::fs::write(&path, file.to_string()).unwrap();
         let settings = |settings: &mut tidings::config::Config| settings.wire.operations = Some(path.clone());
@@ -50,7 +50,7 @@ async fn lists_of_operations_are_taken_as_tools_write_them() {
     assert!(error.contains("some-manifest"), "{error}");
 }
 
-/// Says something over a connection of its own; returns the head of the answer.
+/// Sends text over a new connection and returns the head of the response.
 async fn heads(address: &str, said: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(said.as_bytes()).await.unwrap();

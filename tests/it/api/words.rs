@@ -1,4 +1,4 @@
-//! What the schema says of itself, and what errors say.
+//! The descriptions in the schema, and the error messages.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ async fn everything_in_the_schema_is_described() {
             }
         };
         let types = schema["__schema"]["types"].take();
-        // Those of the specifications of GraphQL and Federation describe themselves there.
+        // Types of the GraphQL and Federation specifications are described there.
         let is_ours = |name: &Value| {
             let name = name.as_str().unwrap();
             !name.starts_with('_') && !["ID", "Int", "Float", "String", "Boolean"].contains(&name)
@@ -55,7 +55,7 @@ async fn everything_in_the_schema_is_described() {
     .await;
 }
 
-/// Every code that stands in the sources is one of the schema's, and the other way round.
+/// Every error code in the sources is in the schema, and the other way round.
 #[tokio::test]
 async fn the_codes_of_errors_are_those_of_the_schema() {
     let mut named = BTreeSet::new();
@@ -65,7 +65,7 @@ async fn the_codes_of_errors_are_those_of_the_schema() {
             let parts: Vec<&str> = text.split('"').collect();
             for (before, word) in parts.iter().step_by(2).zip(parts.iter().copied().skip(1).step_by(2)) {
                 let is_code = word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-                // Values of other enums are named so.
+                // A renamed value of another enum.
                 let is_name = before.ends_with("name = ");
                 if is_code && !is_name && !["OK", "CANCELLED"].contains(&word) {
                     named.insert(word.to_owned());
@@ -77,7 +77,7 @@ async fn the_codes_of_errors_are_those_of_the_schema() {
     assert_eq!(named, codes);
 }
 
-/// The texts of the sources in a folder, without their unit tests.
+/// The source texts in a folder, without their unit tests.
 fn texts(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let text = |path: PathBuf| {
@@ -122,7 +122,7 @@ async fn messages_name_what_they_are_about() {
             (
                 ada.refused("{ viewer { inbox(filter: { types: [\"news\", \"x\"] }) { nodes { id } } } }", json!({}))
                     .await,
-                "filter.types[1]: names no message type: \"x\"",
+                "filter.types[1]: names no message type: \"x\"; create it with saveMessageType",
             ),
             (service.refused(add, users(" ")).await, "users[1]: must not begin or end with white space"),
             (
@@ -148,7 +148,7 @@ async fn a_live_viewer_tells_of_one_overview_alone() {
             socket.hear().await.to_string()
         };
         let other = refused("id inbox { nodes { id } }").await;
-        assert!(other.contains("tells of `id` and `overview` alone"), "{other}");
+        assert!(other.contains("returns only `id` and `overview`"), "{other}");
         let two = refused("a: overview(cap: 1) { unread { count } } b: overview(cap: 2) { unread { count } }").await;
         assert!(two.contains("the same arguments"), "{two}");
         let wrong = refused("overview { views(first: 500) { id } }").await;

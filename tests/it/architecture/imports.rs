@@ -1,18 +1,19 @@
-//! Who imports whom, read from the text of the sources.
+//! Which files import which, read from the source text.
 //!
-//! An import through a module that only hands names on is one of the file where the name stands. Unit tests do not count.
+//! An import through a module that only re-exports a name counts as an import of the file that defines it. Unit tests
+//! do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The place of a file among the modules: `["domain", "inbox", "sync"]`.
+/// The path of a file among the modules: `["domain", "inbox", "sync"]`.
 pub type Module = Vec<String>;
 
-/// All imports of `src`: for each file those that it needs.
+/// All imports of `src`: for each file, the files that it needs.
 pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
-/// The sources below a folder of the repository, without comments, strings and unit tests.
+/// Returns the sources below a folder of the repository, without comments, strings and unit tests.
 pub fn sources(folder: &str) -> BTreeMap<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut waiting, mut sources) = (vec![root.join(folder)], BTreeMap::new());
@@ -30,13 +31,13 @@ pub fn sources(folder: &str) -> BTreeMap<PathBuf, String> {
     sources
 }
 
-/// What is in quotes holds no code; a string over several lines has none of ours either.
+/// Removes strings from a line. A string over several lines contains no code of ours either.
 fn without_strings(line: &str) -> String {
     let line = line.replace("\\\"", "").replace("'\"'", "");
     line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
 }
 
-/// Where a file of `src` stands.
+/// The module of a file of `src`.
 fn module(path: &Path) -> Module {
     let names = path.with_extension("");
     let mut names: Module = names.components().skip(1).map(|part| part.as_os_str().to_string_lossy().into()).collect();
@@ -46,7 +47,7 @@ fn module(path: &Path) -> Module {
     names
 }
 
-/// A name that a file takes from elsewhere, by the path to it, and what it is called there.
+/// A name that a file imports: the path to it, and its local name.
 struct Use {
     path: Module,
     name: String,
@@ -58,7 +59,7 @@ struct Sources {
     uses: BTreeMap<Module, Vec<Use>>,
 }
 
-/// Who imports whom in `src`.
+/// Returns which files of `src` import which.
 pub fn imports() -> Imports {
     let text: BTreeMap<Module, String> = sources("src")
         .into_iter()
@@ -104,7 +105,7 @@ impl Sources {
         }
     }
 
-    /// The file where a path leads to, through those that hand its name on.
+    /// Returns the file that a path leads to, through re-exports.
     fn file(&self, path: &[String], steps: usize) -> Module {
         let known = (0..=path.len()).rev().find(|end| self.text.contains_key(&path[..*end])).unwrap_or(0);
         let (module, rest) = path.split_at(known);
@@ -119,7 +120,7 @@ impl Sources {
         let mut imports = BTreeSet::new();
         let text = &self.text[of];
         for Use { path, name, is_public } in &self.uses[of] {
-            // What is only handed on is not needed.
+            // A re-exported name is not used here.
             if *is_public {
                 continue;
             }
@@ -148,12 +149,12 @@ impl Sources {
     }
 }
 
-/// What is taken of a module called `name`: each `name::member`.
+/// The members used of a module called `name`: each `name::member`.
 fn members<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
     paths(text, name).filter_map(|path| path.into_iter().nth(1))
 }
 
-/// All paths in a text that begin with a name, statements that import apart.
+/// All paths in a text that begin with a name, except in import statements.
 fn paths<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = Module> + 'a {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(start).filter_map(move |(at, _)| {
@@ -167,7 +168,7 @@ fn paths<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = Module> + 'a
     })
 }
 
-/// Writes out `a::{b, c::d as e}`.
+/// Expands `a::{b, c::d as e}`.
 fn expand(before: &mut Module, tree: &str, paths: &mut Vec<(Module, String)>) {
     let tree = tree.trim();
     let (head, group) = match tree.split_once('{') {
@@ -203,7 +204,7 @@ fn expand(before: &mut Module, tree: &str, paths: &mut Vec<(Module, String)>) {
     before.truncate(length);
 }
 
-/// The rings of imports: files of which each imports the next, and the last the first.
+/// The cycles of imports: files that each import the next, and the last imports the first.
 pub fn rings(imports: &Imports) -> Vec<BTreeSet<Module>> {
     let reached = |from: &Module| {
         let (mut waiting, mut reached) = (vec![from.clone()], BTreeSet::new());

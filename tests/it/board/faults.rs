@@ -1,4 +1,4 @@
-//! A Redis that forgets, stands still, ends, comes back with what it knew before, is full or is made a copy of another.
+//! A Redis that loses its data, hangs, stops, restarts with old data, is full or becomes a replica of another.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tokio::time::{Instant, sleep};
 use super::{KINDS, TRUST, believed, hits, with_nodes};
 use crate::support::{Redis, TestApp, everyone};
 
-/// Users whose overviews are compared after each change.
+/// The users. Their overviews are compared after each change.
 const USERS: [&str; 3] = ["ada", "ben", "cleo"];
 
-/// How long a write may take, once.
+/// The longest time that a single write may take.
 const LATE: Duration = Duration::from_millis(TRUST + 3000);
 
-/// What is known to have been done.
+/// The acknowledged changes.
 struct Ledger<'a> {
     nodes: &'a [TestApp; 3],
     unread: [usize; USERS.len()],
@@ -24,7 +24,7 @@ struct Ledger<'a> {
 }
 
 impl Ledger<'_> {
-    /// Does something on one of the nodes, and looks at all overviews on all of them as soon as it is acknowledged.
+    /// Makes a change on one node, and compares all overviews on all nodes as soon as it is acknowledged.
     async fn step(&mut self) {
         self.step += 1;
         let (node, user) = (&self.nodes[self.step % 3], self.step % USERS.len());
@@ -61,13 +61,14 @@ impl Ledger<'_> {
         }
     }
 
-    /// Goes on for a while; at the end everything is believed again, and served without asking the database.
+    /// Runs this many steps.
     async fn go_on(&mut self, steps: usize) {
         for _ in 0..steps {
             self.step().await;
         }
     }
 
+    /// Waits until all nodes trust the epoch again and serve overviews without the database.
     async fn is_well_again(&mut self) {
         believed(self.nodes).await;
         for _ in 0..100 {
@@ -131,7 +132,7 @@ async fn a_redis_that_stands_still_makes_writes_late_once() {
 async fn a_redis_that_comes_back_with_what_it_knew_is_not_believed() {
     with_ledger(async |ledger, redis| {
         for _ in 0..2 {
-            // As one that copied it and lags behind, and takes its place.
+            // Like a replica that lags behind and takes over.
             redis.ask(&["SAVE"]).await.unwrap();
             ledger.go_on(5).await;
             redis.stop();
@@ -165,7 +166,7 @@ async fn a_redis_that_becomes_a_copy_of_another_is_not_believed() {
         }
         copy.ask(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
         ledger.go_on(4).await;
-        // What hung when it was copied hangs again, in the Redis to which all are connected.
+        // All nodes are connected to this Redis. It gets back the tokens that existed at the time of the copy.
         redis.ask(&["REPLICAOF", "127.0.0.1", &port(&copy)]).await.unwrap();
         ledger.go_on(12).await;
         redis.ask(&["REPLICAOF", "NO", "ONE"]).await.unwrap();

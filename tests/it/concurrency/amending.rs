@@ -1,4 +1,4 @@
-//! An operator who changes and takes back what others send and read, while the server counts and sweeps.
+//! An operator amends and retracts what others send and read, while the server counts and sweeps.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -16,10 +16,10 @@ use crate::support::{Actor, TestApp, everyone, on_every_database};
 const SENDERS: usize = 8;
 const READERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 
-/// The clocks of all nodes go on by so much for each thing that the operator does, in seconds.
+/// How far the clocks of all nodes advance with each action of the operator, in seconds.
 const TICK: i64 = 30;
 
-/// What was sent, to whom, and what became of it.
+/// A sent notification: its audience and its fate.
 struct Sent {
     id: String,
     title: String,
@@ -28,7 +28,7 @@ struct Sent {
     is_retracted: bool,
 }
 
-/// What the operator has not looked at yet.
+/// Notifications that the operator has not handled yet.
 type Queue = Mutex<VecDeque<Sent>>;
 
 on_every_database! {
@@ -63,7 +63,7 @@ on_every_database! {
     }
 }
 
-/// Everybody hears of the plan; and something is there that the sweep will find.
+/// Subscribes all readers to the plan, and creates notifications for the sweep to find.
 async fn prepare(nodes: [&TestApp; 2]) {
     let app = nodes[0];
     app.admin().define_type("release").await;
@@ -79,7 +79,7 @@ async fn prepare(nodes: [&TestApp; 2]) {
     tick(nodes, 31 * 24 * 60 * 60);
 }
 
-/// The second node is the first again where there is only one.
+/// If there is only one node, both references are to it.
 fn tick(nodes: [&TestApp; 2], seconds: i64) {
     nodes[0].advance(TimeDelta::seconds(seconds));
     if !std::ptr::eq(nodes[0], nodes[1]) {
@@ -87,7 +87,8 @@ fn tick(nodes: [&TestApp; 2], seconds: i64) {
     }
 }
 
-/// An announcement, now or soon, a reminder and a message, again and again; every other time for half an hour.
+/// Repeatedly sends an announcement (at once or scheduled), a reminder and a message. Every other time, they expire
+/// after 30 minutes.
 async fn send(node: &TestApp, sender: usize, rounds: usize, queue: &Queue) {
     for round in 0..rounds {
         let title = |part: &str| format!("{sender}/{round}{part}");
@@ -115,8 +116,8 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, queue: &Queue) {
     }
 }
 
-/// Of three one is retracted, one gets another expiry, and one is left alone. The clocks only go on when nothing is being
-/// amended: what expires in that instant is neither quite amended nor quite over.
+/// Retracts one of three notifications, changes the expiry of another, and leaves the third alone. The clocks advance
+/// only between amendments: an expiry at the same instant could have either result.
 async fn operate(nodes: [&TestApp; 2], queue: &Queue, is_sent: &AtomicBool) -> Vec<Sent> {
     let mut done: Vec<Sent> = Vec::new();
     loop {
@@ -144,7 +145,7 @@ async fn retract(operator: &Actor<'_>, sent: &mut Sent) {
     sent.is_retracted = true;
 }
 
-/// To another time, or to none; refused where it has expired.
+/// Sets another expiry, or none. Refused if the notification has expired.
 async fn amend(operator: &Actor<'_>, sent: &mut Sent, turn: usize) {
     let hours = [None, Some(1), Some(24)][turn % 3];
     let expires_at = hours.map(|hours| operator.app.now() + TimeDelta::hours(hours));
@@ -177,7 +178,7 @@ async fn read(node: &TestApp, user: &str, is_over: &AtomicBool) {
     }
 }
 
-/// What the server does by itself, without a rest.
+/// Runs the server's background work without pause.
 async fn work(node: &TestApp, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         notification::publish_due(&node.app).await.expect("what is due goes out");
@@ -186,8 +187,8 @@ async fn work(node: &TestApp, is_over: &AtomicBool) {
     }
 }
 
-/// Whether a user has what was sent to them and is neither retracted nor over, once, and their counts say so. Returns the
-/// titles that they have read.
+/// Checks that a user has every notification for them that is neither retracted nor expired, once, and that the counts
+/// match. Returns the titles that the user has read.
 async fn check(app: &TestApp, user: &str, sent: &[Sent]) -> Vec<String> {
     let title = |item: &Value| item["title"].as_str().expect("it has a title").to_owned();
     let mut items = app.user(user).items(json!({})).await;
@@ -209,7 +210,7 @@ impl Sent {
     }
 }
 
-/// Of what is still there the counts are exact; of the rest they are as far as it came.
+/// Counts are exact for notifications that still exist. For the others they may be incomplete.
 async fn check_stats(app: &TestApp, sent: &[Sent], readers: &HashMap<String, u64>) {
     let query = "query($id: ID!) { sentNotification(id: $id) { status stats { deliveredCount readCount } } }";
     for of in sent {

@@ -1,4 +1,4 @@
-//! Users who are erased while others send to them, and erasures that are cut off.
+//! Users who are erased while others send to them, and erasures that are interrupted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::support::{TestApp, everyone, on_every_database};
 const SENDERS: usize = 8;
 const USERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 
-/// A message that was acknowledged.
+/// An acknowledged message.
 struct Sent {
     title: String,
     to: &'static str,
@@ -106,8 +106,8 @@ on_every_database! {
     }
 }
 
-/// Everything that is about a user: an inbox, marks, a subscription, a follow, a preference, a view, a message, what they did
-/// themselves and what is scheduled for them.
+/// Creates all kinds of data about a user: an inbox, marks, a subscription, a follow, a preference, a view, a message,
+/// actions of their own and a scheduled message for them.
 async fn furnish(app: &TestApp) {
     let ada = app.user("ada");
     ada.subscribe("plan", &["comment"]).await;
@@ -133,7 +133,7 @@ async fn furnish(app: &TestApp) {
     ada.mark("markRead", json!({ "matching": {} })).await;
 }
 
-/// Waits for a commit that was under way when its caller went: it holds the user's row, or the job's.
+/// Waits for a commit that was still running when its caller left: it locks the user's row or the job's.
 async fn is_still(app: &TestApp) {
     let txn = app.app.db.begin().await.unwrap();
     let lock = if txn.get_database_backend() == DbBackend::Sqlite { "" } else { " FOR UPDATE" };
@@ -149,7 +149,7 @@ async fn rows(app: &TestApp, query: &str) -> i64 {
     row.try_get("", "many").unwrap()
 }
 
-/// The tables in which anything names somebody who is no user.
+/// Returns the tables with references to users that do not exist.
 async fn left(app: &TestApp) -> Vec<String> {
     let mut left = Vec::new();
     for (table, column) in [
@@ -180,7 +180,7 @@ async fn left(app: &TestApp) -> Vec<String> {
     left
 }
 
-/// One after the other, each when the one before is acknowledged: messages, announcements by name, and what they do.
+/// Sends messages, announcements to named users and actions of users, each after the one before is acknowledged.
 async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Vec<Sent> {
     let mut sent = Vec::new();
     for round in 0..rounds {
@@ -211,20 +211,20 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
     sent
 }
 
-/// Erases a user again and again, until the senders are done.
+/// Erases a user repeatedly until the senders are done.
 async fn erase(node: &TestApp, user: &str, ticks: &Ticks, is_over: &AtomicBool) -> Vec<Span> {
     let mut erased = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
         let began = ticks.now();
         node.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
         erased.push(Span { began, ended: ticks.now() });
-        // What is read meanwhile gives the senders time.
+        // This read gives the senders time.
         node.service().ask("{ userGroups { memberCount } }", json!({})).await;
     }
     erased
 }
 
-/// Uses the inbox all the while; that may be refused, but only as what goes by when it is tried again.
+/// Uses the inbox all the time. Requests may fail, but only with an error that goes away on retry.
 async fn live(node: &TestApp, user: &str, is_over: &AtomicBool) {
     let queries = [
         "{ viewer { overview { unread { count } } inbox(first: 5) { nodes { title } } } }",
@@ -242,7 +242,7 @@ async fn live(node: &TestApp, user: &str, is_over: &AtomicBool) {
     }
 }
 
-/// What was sent after the last erasure is there, once; what was acknowledged before one is not.
+/// Messages sent after the last erasure are there once; those acknowledged before an erasure are not.
 async fn check(app: &TestApp, user: &str, sent: &[Sent], erased: &[Span]) {
     let titles = app.user(user).titles(json!({})).await;
     for Sent { title, span, .. } in sent.iter().filter(|of| of.to == user) {

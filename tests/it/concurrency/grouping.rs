@@ -1,4 +1,4 @@
-//! Groups that come and go, and who is in them, while others send.
+//! Groups that are created and deleted, and members who join and leave, while others send.
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ on_every_database! {
         service.ask(add, json!({})).await;
         service.ask("mutation { deleteUserGroup(code: \"crew\") { deletedId } other: deleteUserGroup(code: \"quiet\") { deletedId } }", json!({})).await;
 
-        // Not before it is counted.
+        // The rows stay until they are counted.
         pending::work(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 4);
         tally::count(&app.app).await.unwrap();
@@ -118,7 +118,7 @@ on_every_database! {
     }
 }
 
-/// How many rows a table has.
+/// The number of rows of a table.
 async fn many(app: &TestApp, table: &str) -> i64 {
     use sea_orm::{ConnectionTrait, Statement};
     let db = &app.app.db.read;

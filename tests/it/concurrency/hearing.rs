@@ -1,4 +1,4 @@
-//! Users who begin and cease to hear while others send.
+//! Users who subscribe and unsubscribe while others send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,16 +11,16 @@ use crate::support::{Actor, TestApp, on_every_database};
 const SENDERS: usize = 8;
 const USERS: [&str; 6] = ["ada", "bob", "cyd", "dan", "eli", "fay"];
 
-/// The three ways to hear of what eve does to the plan.
+/// The three ways to receive eve's actions on the plan.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Subscription,
     Follow,
-    /// The crew is subscribed to the plan.
+    /// The group `crew` is subscribed to the plan.
     Group,
 }
 
-/// A user began to hear, and ceased to.
+/// The period from a user's subscription to the end of it.
 #[derive(Debug)]
 struct Period {
     begins: Span,
@@ -61,7 +61,7 @@ on_every_database! {
             let input = json!({ "target": target, "what": { "actions": ["comment"] }, "who": { "group": group["code"] } });
             let subscribe = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
             let deletion = async {
-                // Each time a little later, so that the two meet at different points.
+                // Start a little later each time, so that the two meet at different points.
                 for _ in 0..round % 12 {
                     deleter.ask("{ userGroups { code } }", json!({})).await;
                 }
@@ -96,7 +96,7 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
     sent
 }
 
-/// Begins and ceases to hear until the senders are done. What is read in between gives them time.
+/// Subscribes and unsubscribes until the senders are done. The reads in between give them time.
 async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &AtomicBool) -> Vec<Period> {
     let mut periods = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
@@ -106,7 +106,7 @@ async fn hear(node: &TestApp, user: &str, way: Way, ticks: &Ticks, is_over: &Ato
         if periods.len() % 2 == 0 {
             node.user(user).overview().await;
         } else {
-            // Nobody syncs their inbox before they cease to hear.
+            // Do not sync the user's inbox before the subscription ends.
             node.service().ask("{ userGroups { memberCount } }", json!({})).await;
         }
         let start = ticks.now();
@@ -142,8 +142,8 @@ async fn cease(user: &Actor<'_>, service: &Actor<'_>, id: &str, way: Way) {
     }
 }
 
-/// What was sent within a period must be there, once; what was sent outside of all must not; what was sent while one
-/// began or ceased may be.
+/// Reminders sent within a period must be there once. Those sent outside of all periods must not be there. Those sent
+/// while a period began or ended may be.
 async fn check(app: &TestApp, user: &str, sent: &[(String, Span)], periods: &[Period]) {
     let titles = app.user(user).titles(json!({})).await;
     for (title, span) in sent {

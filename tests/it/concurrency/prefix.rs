@@ -1,4 +1,4 @@
-//! Everything that is shown of an inbox is the inbox as of one place in the log, whatever is sent and locked meanwhile.
+//! Everything shown of an inbox reflects one position of the log, regardless of concurrent sends and locks.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -14,22 +14,22 @@ use super::{reminder, rounds, second_node};
 use crate::support::{Actor, Listening, Socket, TestApp, everyone, on_every_database};
 
 const SENDERS: usize = 8;
-/// Reads in every way, marks up to what was shown, and deletes up to what was shown.
+/// Ada reads in every way, bob marks up to the shown cursor, and cyd deletes up to the shown cursor.
 const USERS: [&str; 3] = ["ada", "bob", "cyd"];
 
-/// What somebody was shown, the newest first, and where a client would go on from there.
+/// The titles shown to a user, newest first, and the cursor from which a client would continue.
 struct Shown {
     titles: Vec<String>,
     cursor: String,
 }
 
-/// A count, and the cursor that it came with.
+/// A count, and the cursor in the same response.
 struct Counted {
     unread: usize,
     cursor: String,
 }
 
-/// Titles by user, in no order: what was acknowledged.
+/// Acknowledged titles by user, in no order.
 type Ledger = Mutex<Vec<(&'static str, String)>>;
 
 on_every_database! {
@@ -79,7 +79,7 @@ on_every_database! {
     }
 }
 
-/// An announcement, a reminder or a message, again and again.
+/// Repeatedly sends an announcement, a reminder or a message.
 async fn send(node: &TestApp, sender: usize, ledger: &Ledger) {
     for round in 0..rounds(node) {
         let title = format!("{sender}/{round}");
@@ -103,7 +103,7 @@ async fn send(node: &TestApp, sender: usize, ledger: &Ledger) {
     }
 }
 
-/// Others wait for the users' rows (on SQLite, for everything) every now and then.
+/// Repeatedly locks the users' rows for a while (on SQLite, the whole database), so that others wait.
 async fn hold(app: &TestApp, is_over: &AtomicBool) {
     let (db, backend) = (&app.app.db, app.app.db.backend());
     while !is_over.load(Ordering::SeqCst) {
@@ -118,7 +118,7 @@ async fn hold(app: &TestApp, is_over: &AtomicBool) {
     }
 }
 
-/// A page of a user's list.
+/// Returns a page of a user's list.
 async fn newest_first(user: &Actor<'_>, page: Value) -> Shown {
     let query = "query($first: Int, $after: String, $last: Int, $before: String) { viewer { \
         inbox(first: $first, after: $after, last: $last, before: $before) { \
@@ -158,7 +158,7 @@ async fn count(node: &TestApp, is_over: &AtomicBool) -> Vec<Counted> {
     counts
 }
 
-/// What a client sees that lists, and then follows what is newer than the list. The oldest first.
+/// Returns the titles that a client sees, oldest first: it lists, and then follows everything newer than the list.
 async fn follow(node: &TestApp, listening: &Listening) -> Vec<String> {
     let user = node.user("ada");
     let mut shown = newest_first(&user, json!({})).await;
@@ -174,7 +174,7 @@ async fn follow(node: &TestApp, listening: &Listening) -> Vec<String> {
     titles
 }
 
-/// Reads what was shown, and no more. Returns what was shown at last.
+/// Marks the shown items as read, and no others. Returns the titles shown last.
 async fn mark(nodes: [&TestApp; 2], user: &str, is_over: &AtomicBool) -> Vec<String> {
     let mut last = Vec::new();
     for node in nodes.into_iter().cycle() {
@@ -192,7 +192,7 @@ async fn mark(nodes: [&TestApp; 2], user: &str, is_over: &AtomicBool) -> Vec<Str
     last
 }
 
-/// Deletes what was shown, and no more. Returns what was.
+/// Deletes the shown items, and no others. Returns their titles.
 async fn delete(nodes: [&TestApp; 2], user: &str, is_over: &AtomicBool) -> Vec<String> {
     let mut deleted = Vec::new();
     for node in nodes.into_iter().cycle() {
@@ -208,7 +208,7 @@ async fn delete(nodes: [&TestApp; 2], user: &str, is_over: &AtomicBool) -> Vec<S
     deleted
 }
 
-/// Whether a user has, or has had, what was sent to them, once.
+/// Checks that a user has, or had, everything sent to them, once.
 fn check_expected(user: &str, titles: &[String], ledger: &Ledger) {
     let mut expected: Vec<String> = ledger
         .lock()
@@ -224,7 +224,7 @@ fn check_expected(user: &str, titles: &[String], ledger: &Ledger) {
     assert_eq!(titles, expected, "{user} was shown the one and should have been shown the other");
 }
 
-/// What is older than a cursor, what is at it, and what is newer are the inbox.
+/// The items older than a cursor, the one at it, and the newer ones make up the inbox.
 async fn check_pages(user: &Actor<'_>, cursor: &str, all: &[String]) {
     let older = newest_first(user, json!({ "after": cursor })).await.titles;
     let newer = newest_first(user, json!({ "last": 200, "before": cursor })).await.titles;
@@ -232,7 +232,7 @@ async fn check_pages(user: &Actor<'_>, cursor: &str, all: &[String]) {
     assert!(all.starts_with(&newer) && all.ends_with(&older), "{newer:?}, the cursor, {older:?}\nof {all:?}");
 }
 
-/// What was shown is read, and what was not is unread.
+/// Shown items are read, and the others are unread.
 async fn check_marked(app: &TestApp, shown: Vec<String>) {
     let shown: BTreeSet<String> = shown.into_iter().collect();
     for item in app.user("bob").items(json!({})).await {

@@ -1,4 +1,4 @@
-//! Many senders at once.
+//! Many concurrent senders.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::support::{TestApp, everyone, on_every_database};
 const SENDERS: usize = 16;
 const USERS: [&str; 3] = ["ada", "bob", "cyd"];
 
-/// What was sent, to whom, and when.
+/// A sent notification: its audience and the time of the send.
 struct Sent {
     title: String,
     to: &'static [&'static str],
@@ -57,7 +57,7 @@ on_every_database! {
         let other = second_node(app).await;
         let nodes = [app, other.as_ref().unwrap_or(app)];
         app.admin().define_type("release").await;
-        // Both contents come from both nodes.
+        // Both contents are sent by both nodes.
         let titles: Vec<&str> = (0..SENDERS).map(|place| ["v2", "v3"][place / 2 % 2]).collect();
         let sends = titles.iter().enumerate().map(|(place, title)| send_keyed(nodes[place % 2], "once", title));
         let answers = join_all(sends).await;
@@ -72,7 +72,7 @@ on_every_database! {
     }
 }
 
-/// Ada and bob hear of the plan, cyd is in the crew, and nothing of that changes.
+/// Ada and bob are subscribed to the plan, cyd is in the crew, and that does not change.
 async fn prepare(app: &TestApp) {
     app.admin().define_type("release").await;
     app.user("ada").subscribe("plan", &["comment"]).await;
@@ -82,7 +82,7 @@ async fn prepare(app: &TestApp) {
     service.ask(r#"mutation { addUserGroupMembers(code: "crew", users: ["cyd"]) { code } }"#, json!({})).await;
 }
 
-/// One after the other, each when the one before is acknowledged.
+/// Sends one notification after the other, each after the one before is acknowledged.
 async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Vec<Sent> {
     let mut sent = Vec::new();
     for round in 0..rounds {
@@ -113,7 +113,7 @@ async fn send(node: &TestApp, sender: usize, rounds: usize, ticks: &Ticks) -> Ve
     sent
 }
 
-/// Reads an overview again and again: as nobody marks anything, what is unread can only become more.
+/// Reads an overview repeatedly. Since no caller marks anything, the unread count can only grow.
 async fn read(node: &TestApp, user: &str, is_over: &AtomicBool) {
     let mut before = 0;
     while !is_over.load(Ordering::SeqCst) {
@@ -136,7 +136,7 @@ async fn check(app: &TestApp, user: &str, sent: &[Sent]) {
     assert_eq!(delivered, wanted, "{user} got the one and should have got the other");
     assert!(items.is_sorted_by_key(|item| item["createdAt"].as_str()), "{user}'s items go back in time: {items:#?}");
 
-    // Oldest first, nothing may stand behind what began only after its acknowledgement.
+    // In order from the oldest, no item may come after one that was sent only after its acknowledgement.
     for (place, later) in titles.iter().enumerate() {
         for earlier in &titles[..place] {
             let is_backwards = expected[later].ended < expected[earlier].began;
@@ -147,7 +147,7 @@ async fn check(app: &TestApp, user: &str, sent: &[Sent]) {
     assert_eq!(overview.last(), Some(&format!("= {}", titles.len())));
 }
 
-/// Sends an announcement under a key; the code of the refusal if it is refused.
+/// Sends an announcement under a key. Returns the error code if it is refused.
 async fn send_keyed(node: &TestApp, key: &str, title: &str) -> Result<Value, String> {
     let content = json!({ "title": title });
     let input = json!({ "type": "release", "audience": everyone(), "content": content, "idempotencyKey": key });

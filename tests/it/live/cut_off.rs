@@ -1,5 +1,5 @@
-//! What was committed is told, whatever becomes of who asked for it: clients that go away in the middle, and nodes that end
-//! between a commit and its notice.
+//! Committed changes reach all sessions, even if the client disconnects during the request or the node stops between a
+//! commit and its notice.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn topic(target: &str) -> Value {
     json!({ "input": { "target": { "type": "doc", "externalId": target }, "what": { "actions": ["comment"] } } })
 }
 
-/// Sends a request, and goes away after so many milliseconds.
+/// Sends a request and disconnects after this many milliseconds.
 async fn cut_off(address: &str, actor: &Actor<'_>, (query, variables): (&str, Value), millis: u64) {
     let body = json!({ "query": query, "variables": variables }).to_string();
     let head = format!(
@@ -35,7 +35,7 @@ async fn cut_off(address: &str, actor: &Actor<'_>, (query, variables): (&str, Va
     sleep(Duration::from_millis(millis)).await;
 }
 
-/// The overview as a stream has it.
+/// Queries the overview with the fields of the subscription.
 async fn fresh(user: &Actor<'_>) -> Value {
     let query = OVERVIEWS.replace("subscription { overviewChanged {", "{ viewer {");
     let mut overview = user.ask(&query, json!({})).await["viewer"]["overview"].take();
@@ -43,13 +43,13 @@ async fn fresh(user: &Actor<'_>) -> Value {
     overview
 }
 
-/// Reads a stream until it shows what a fresh query shows.
+/// Reads a stream until it shows the same as a query.
 async fn comes_to_show(stream: &mut Socket, user: &Actor<'_>, app: &TestApp) {
     let until = Instant::now() + PATIENCE;
     let mut shown = Value::Null;
     while shown != fresh(user).await {
         assert!(Instant::now() < until, "{shown:#} instead of {:#}", fresh(user).await);
-        // As each second does.
+        // As the server does every second.
         live::poll(&app.app, &app.live).await.expect("the log can be looked at");
         if let Ok(mut data) = timeout(Duration::from_millis(100), stream.data()).await {
             shown = data["overviewChanged"]["overview"].take();
@@ -58,7 +58,7 @@ async fn comes_to_show(stream: &mut Socket, user: &Actor<'_>, app: &TestApp) {
     }
 }
 
-/// Titles until one of them comes.
+/// Reads titles until one equals `last`.
 async fn titles_until(feed: &mut Socket, last: &str) -> Vec<String> {
     let mut titles = Vec::new();
     while titles.last().is_none_or(|title| title != last) {
@@ -67,7 +67,7 @@ async fn titles_until(feed: &mut Socket, last: &str) -> Vec<String> {
     titles
 }
 
-/// The targets that somebody is subscribed to.
+/// The targets that a user is subscribed to.
 async fn targets(user: &Actor<'_>) -> Vec<String> {
     let query = "{ viewer { subscriptions(first: 200) { nodes { target { externalId } } } } }";
     let data = user.ask(query, json!({})).await;
@@ -75,7 +75,7 @@ async fn targets(user: &Actor<'_>) -> Vec<String> {
     nodes.iter().map(|node| node["target"]["externalId"].as_str().expect("it has an id").to_owned()).collect()
 }
 
-/// An operator's announcement, somebody with two streams, and what they do elsewhere.
+/// Defines the types and sends an announcement; returns its id.
 async fn prepare(app: &TestApp) -> String {
     app.admin().define_type("release").await;
     app.admin().define_type("comment").await;
@@ -87,7 +87,7 @@ on_every_database! {
         let announced = prepare(app).await;
         let node = app.listen().await;
         let ada = app.user("ada");
-        // Opens the type of targets to users, which the requests below do not.
+        // Opens the target type to users, which the requests below do not.
         ada.subscribe("first", &["comment"]).await;
         let mut feed = Socket::feed(&node.address, &ada.token, json!({})).await;
         let mut stream = Socket::subscribed(&node.address, &ada.token, OVERVIEWS, json!({})).await;
@@ -104,7 +104,7 @@ on_every_database! {
             ])
             .await;
         }
-        // What has begun runs to its end, whoever waits for it.
+        // Requests that have started run to their end, even without a client.
         let until = Instant::now() + PATIENCE;
         while app.app.metrics.in_flight.get() > 0 {
             assert!(Instant::now() < until, "all of it ends");
@@ -132,7 +132,7 @@ on_every_database! {
         let mut stream = Socket::subscribed(&node.address, &app.user("ada").token, OVERVIEWS, json!({})).await;
         stream.until_unread(1).await;
 
-        // Its loops do not run, so that nothing of what it does is told to others.
+        // The background loops of this node do not run, so it sends no notices to others.
         let mute = app.beside().await;
         mute.user("ada").subscribe("plan", &["comment"]).await;
         mute.user("ada").mark("markRead", json!({ "matching": {} })).await;

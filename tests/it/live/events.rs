@@ -1,11 +1,11 @@
-//! The same over server-sent events.
+//! Live subscriptions over server-sent events.
 
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use crate::support::{Kind, everyone, with};
 
-/// Reads one event: its name, and its data.
+/// Reads one event and returns its name and data.
 async fn event(
     stream: &mut (impl StreamExt<Item = reqwest::Result<axum::body::Bytes>> + Unpin),
     text: &mut String,
@@ -70,7 +70,7 @@ async fn subscriptions_and_queries_are_answered_as_events() {
             assert_eq!((name.as_str(), &data["errors"][0]["extensions"]["code"]), ("next", &json!(code)), "{data:#}");
             assert_eq!(event(&mut stream, &mut text).await.unwrap().0, "complete");
         }
-        // A stream that is cut off has no `complete`, so that its client comes back.
+        // A stream that is cut off has no `complete` event, so its client reconnects.
         node.stop().await;
         assert!(event(&mut stream, &mut text).await.is_none());
     })

@@ -1,4 +1,5 @@
-//! A user whose row somebody holds: the sessions of others go on, and theirs have everything once the row is free again.
+//! While a transaction holds a lock on a user's row, the sessions of others continue. The user's sessions get
+//! everything once it is released.
 
 use sea_orm::ConnectionTrait;
 use serde_json::json;
@@ -27,7 +28,7 @@ async fn held(kind: Kind) {
             app.service().announce("news", everyone(), &title).await;
             assert_eq!(bob.title().await, title);
         }
-        // So do those who come meanwhile.
+        // New sessions work during the lock, too.
         let mut eve = Socket::feed(&node.address, &app.user("eve").token, json!({})).await;
         app.service().message("news", "eve", "to eve").await;
         while eve.title().await != "to eve" {}

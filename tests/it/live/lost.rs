@@ -1,4 +1,4 @@
-//! Sessions whose items, room or database were lost under them.
+//! Open sessions that lose their items, their room or their database.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn cursor(actor: &Actor<'_>) -> Value {
     actor.ask("{ viewer { overview { cursor } } }", json!({})).await["viewer"]["overview"]["cursor"].take()
 }
 
-/// What ends a session, which may have been told something before.
+/// Returns the error code that ends a session. Other messages may come before.
 async fn told(socket: &mut Socket) -> Value {
     loop {
         let mut message = socket.hear().await;
@@ -30,7 +30,7 @@ on_every_database! {
         let after = cursor(&app.user("ada")).await;
         messages(app, 450).await;
         app.user("ada").overview().await;
-        // More than a part of a replay.
+        // More than one batch of a replay.
         app.by_hand("DELETE FROM notification WHERE seq > 10 AND seq <= 260").await;
         let node = app.listen().await;
         let mut ada = Socket::subscribed(&node.address, &app.user("ada").token, ITEMS, json!({ "after": after })).await;
@@ -52,7 +52,7 @@ on_every_database! {
         let mut chen = Socket::subscribed(&node.address, &app.user("chen").token, OVERVIEWS, json!({})).await;
         chen.data().await;
         let mut views = Socket::subscribed(&node.address, &app.user("dara").token, VIEWS, json!({})).await;
-        // What nobody but the room asks, for whoever comes.
+        // Only the room runs this statement, when a session joins.
         app.panic_at("SELECT subscription.user_id, subscription.channel_id FROM subscription");
         let mut ben = Socket::subscribed(&node.address, &app.user("ben").token, ITEMS, json!({})).await;
         for socket in [&mut ada, &mut chen, &mut ben] {
@@ -84,10 +84,10 @@ on_every_database! {
         messages(app, 1).await;
         assert_eq!(feed.title().await, "0");
 
-        // As is done once a second.
+        // As the server does once a second.
         tidings::domain::live::poll(&app.app, &app.live).await.unwrap();
 
-        // What a backup of a moment ago would bring back.
+        // The state of a backup from a moment ago.
         for table in ["notification", "publication", "inbox_item"] {
             app.by_hand(&format!("DELETE FROM {table} WHERE seq > 5")).await;
         }

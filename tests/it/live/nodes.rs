@@ -1,4 +1,4 @@
-//! Two nodes over one database, whose sessions hear of everything wherever it was done.
+//! Two nodes with the same database: sessions on each hear of all changes made on the other.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::views::watch;
 use crate::support::{Kind, OVERVIEWS, Redis, Socket, TestApp, VIEWS, everyone};
 use crate::view::{LEAVE, activity, join, key, record, visit};
 
-/// Two nodes, with or without a bus between them that is under the test's control.
+/// Runs a test with two nodes, with or without a Redis bus that the test controls.
 async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
     let Some(database) = kind.migrated().await else { return };
     let start = async || TestApp::start_with(&database.url, |config| config.redis_url = redis.map(Redis::url)).await;
@@ -27,7 +27,7 @@ async fn two_nodes(kind: Kind, redis: Option<&Redis>, test: impl AsyncFnOnce(&Te
 
 const TOTAL: &str = "subscription { overviewChanged { overview { total { count } } } }";
 
-/// What is done on one node reaches the sessions of the other.
+/// Changes on one node reach the sessions of the other.
 async fn both_hear(one: &TestApp, other: &TestApp) {
     let (here, there) = (one.listen().await, other.listen().await);
     let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
@@ -61,7 +61,7 @@ async fn both_hear(one: &TestApp, other: &TestApp) {
     there.stop().await;
 }
 
-/// The bus goes away and comes back: sessions are late, and miss nothing.
+/// The bus fails and returns: sessions are late, but miss nothing.
 async fn the_bus_may_go(one: &TestApp, other: &TestApp, redis: &mut Redis) {
     let (here, there) = (one.listen().await, other.listen().await);
     let mut items = Socket::feed(&there.address, &other.user("ada").token, json!({})).await;
@@ -98,7 +98,7 @@ async fn the_bus_may_go(one: &TestApp, other: &TestApp, redis: &mut Redis) {
     there.stop().await;
 }
 
-/// Both nodes have something to read for the same users whenever something is announced, and one of them finds their rows held.
+/// After each announcement, both nodes read for the same users, and one of them finds their rows locked.
 #[tokio::test]
 async fn who_is_on_two_nodes_is_shown_overviews_on_both_all_the_time() {
     two_nodes(Kind::Postgres, None, async |one: &TestApp, other: &TestApp| {
@@ -170,7 +170,7 @@ async fn two_nodes_that_lose(kind: Kind, redis: &mut Redis) {
 async fn without_any_bus_what_is_sent_elsewhere_comes_a_little_later() {
     two_nodes(Kind::Mysql, None, async |one: &TestApp, other: &TestApp| {
         let (here, there) = (one.listen().await, other.listen().await);
-        // Views have no log: each user's are looked at once in half a minute, those of the first users soonest.
+        // Views have no log. A node checks each user's views once in 30 seconds, starting with the first users.
         join(one, "team", &["ben", "chen", "dara", "ada"]).await;
         let mut views = watch(other, &there, "ada", VIEWS, json!({})).await;
         record(one, &[activity("team", None, "hi")]).await;
@@ -187,7 +187,7 @@ async fn without_any_bus_what_is_sent_elsewhere_comes_a_little_later() {
     .await;
 }
 
-/// The connections of both nodes are cut by the database, again and again: sessions are late, and miss nothing.
+/// The database repeatedly cuts the connections of both nodes: sessions are late, but miss nothing.
 #[tokio::test]
 async fn the_bus_of_postgres_may_go_too() {
     two_nodes(Kind::Postgres, None, async |one: &TestApp, other: &TestApp| {
@@ -208,7 +208,7 @@ async fn the_bus_of_postgres_may_go_too() {
     .await;
 }
 
-/// Somebody repeats whatever is said on the bus, and says things that are no notices.
+/// A third party repeats all messages on the bus, and sends messages that are no notices.
 #[tokio::test]
 async fn a_bus_that_repeats_itself_and_talks_nonsense_changes_nothing() {
     let Some(redis) = Redis::start().await else { return };
@@ -221,7 +221,7 @@ async fn a_bus_that_repeats_itself_and_talks_nonsense_changes_nothing() {
             let mut messages = heard.on_message();
             while let Some(message) = messages.next().await {
                 let (channel, text) = (message.get_channel_name().to_owned(), message.get_payload::<String>().unwrap());
-                // What it says itself, it hears too.
+                // The client also receives its own messages.
                 if text.contains("\"notices\"") && !text.ends_with(' ') {
                     for text in ["nonsense".to_owned(), format!("{text} "), "{}".to_owned()] {
                         redis::AsyncCommands::publish::<_, _, ()>(&mut speaker, &channel, text).await.unwrap();

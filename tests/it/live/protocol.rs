@@ -1,4 +1,4 @@
-//! The sub-protocol to the letter: what is closed with which code.
+//! The sub-protocol in detail: which violation closes the socket with which code.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn init(token: &str) -> Value {
     json!({ "type": "connection_init", "payload": { "Authorization": format!("Bearer {token}") } })
 }
 
-/// A token of `ada` that ends in some seconds.
+/// A token of `ada` that expires in some seconds.
 fn brief(app: &TestApp, seconds: i64) -> String {
     let exp = app.now().timestamp() + seconds;
     let claims = Claims { tenant: "acme".into(), sub: "ada".into(), role: Role::User, exp, scope: None };
@@ -86,7 +86,7 @@ async fn queries_mutations_and_errors_travel_on_a_socket_too() {
         let refusal = socket.hear().await;
         assert_eq!((&refusal["type"], &refusal["id"]), (&json!("error"), &json!("e")));
         assert_eq!(refusal["payload"][0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED");
-        // What was completed by the client is over, and its id free.
+        // A subscription that the client completed has ended, and its id is free.
         socket.subscribe("s", ITEMS, json!({})).await;
         socket.say(json!({ "type": "complete", "id": "s" })).await;
         socket.subscribe("s", OVERVIEWS, json!({})).await;
@@ -119,7 +119,7 @@ async fn an_operation_goes_by_the_name_that_its_client_has_given_it() {
             socket.subscribe(name, OVERVIEWS, json!({})).await;
             assert_eq!(socket.hear().await["id"], name);
         }
-        // One of them ends, and none of the others.
+        // One of them ends; the others continue.
         socket.say(json!({ "type": "complete", "id": names[2] })).await;
         socket.subscribe("q", "{ viewer { user { id } } }", json!({})).await;
         assert_eq!(
@@ -149,7 +149,7 @@ async fn a_name_is_free_as_soon_as_its_end_was_told() {
             let data = json!({ "viewer": { "inbox": { "nodes": [{ "body": body }] } } });
             json!({ "type": "next", "id": "q", "payload": { "data": data } })
         };
-        // With the end of it, the answer is as much as is written at once.
+        // The response and its end together fill exactly one write.
         let body = "b".repeat(16 * 1024 - 14 - answer("").to_string().len());
         let content = json!({ "title": "long", "body": body });
         let input = json!({ "type": "release", "audience": everyone(), "content": content });
@@ -240,7 +240,7 @@ async fn a_node_has_so_many_sessions_and_no_more() {
         async |app| {
             let node = app.listen().await;
             let ada = Socket::open(&node.address, &app.user("ada").token).await;
-            // Whose session this will be, nobody knows yet.
+            // The server does not know the user of this session yet.
             let silent = Socket::connect(&node.address).await;
             let refusal = Socket::try_open(&node.address, &app.user("cleo").token).await.err().unwrap();
             assert!(refusal.contains("503"), "{refusal}");
@@ -250,7 +250,7 @@ async fn a_node_has_so_many_sessions_and_no_more() {
             assert_eq!(answer.status(), 503);
             assert_eq!(answer.json::<Value>().await.unwrap()["errors"][0]["extensions"]["code"], "UNAVAILABLE");
             drop((ada, silent));
-            // The server hears of it in a moment.
+            // The server notices a moment later.
             while Socket::try_open(&node.address, &app.user("cleo").token).await.is_err() {
                 tokio::task::yield_now().await;
             }
@@ -260,7 +260,7 @@ async fn a_node_has_so_many_sessions_and_no_more() {
     .await;
 }
 
-/// As the protocol has it (RFC 6455, section 5.5.1); browsers tell pages otherwise that the connection was lost (1006).
+/// RFC 6455, section 5.5.1, requires it; without it, browsers report a lost connection (1006).
 #[tokio::test]
 async fn who_closes_is_answered() {
     with(Kind::Sqlite, async |app| {
@@ -291,7 +291,7 @@ async fn sockets_without_a_token_leave_room_for_others() {
             }
             let refusal = Socket::try_connect(&node.address, "graphql-transport-ws").await.err().unwrap();
             assert!(refusal.contains("503"), "{refusal}");
-            // Who shows a token makes room for the next without one.
+            // A socket that authenticates makes room for another one without a token.
             silent[0].say(init(&app.user("ada").token)).await;
             assert_eq!(silent[0].hear().await["type"], "connection_ack");
             silent.push(Socket::connect(&node.address).await);
@@ -379,7 +379,7 @@ async fn a_socket_has_so_many_messages_a_minute() {
             socket.say(ping.clone()).await;
             assert_eq!(socket.hear().await["type"], "pong");
         }
-        // One has come back meanwhile.
+        // One message has been refilled in the meantime.
         app.advance(chrono::TimeDelta::seconds(10));
         socket.say(ping.clone()).await;
         assert_eq!(socket.hear().await["type"], "pong");
@@ -396,14 +396,15 @@ async fn a_silent_client_is_pinged_and_given_up_if_it_does_not_answer() {
     with(Kind::Sqlite, async |app| {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        // Without the loops of the background: while the time only stands or leaps, nothing may wait for the database.
+        // Without background loops: while the time is paused or jumps, nothing may wait for the database.
         let serving =
             tokio::spawn(Server::new(app.app.clone(), app.live.clone()).serve(listener, std::future::pending()));
         let mut deaf = Socket::open(&address, &app.user("ada").token).await;
         let mut heedful = Socket::open(&address, &app.user("ben").token).await;
         tokio::time::pause();
         let began_at = Instant::now();
-        // Time that stands leaps to whatever is waited for next: to this, so that what is sent is heard meanwhile.
+        // Paused time jumps to the next timer. This timer fires every second, so that messages are processed in
+        // between.
         let seconds = tokio::spawn(async {
             let mut seconds = interval(Duration::from_secs(1));
             loop {

@@ -1,4 +1,4 @@
-//! Coming back: after a server was killed, after it stopped, and after reading too slowly.
+//! Resuming after a kill of the server, after a stop, and after reading too slowly.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Process, SECRET, Socket, everyone, on_every_database, with};
 
-/// Users whose sessions come back.
+/// The number of users with sessions that resume.
 const MANY: usize = 100;
 
 on_every_database! {
@@ -24,7 +24,7 @@ on_every_database! {
         let cursors = app.service().ask(query, json!({ "ids": users })).await;
         app.service().announce("release", everyone(), "missed").await;
 
-        // A node that has heard of none of them yet.
+        // A node with empty caches.
         let other = app.beside().await;
         let node = other.listen().await;
         let open = async |user: &String| Socket::open(&node.address, &app.user(user).token).await;
@@ -34,7 +34,8 @@ on_every_database! {
             assert_eq!(socket.title().await, "missed");
             socket
         };
-        // All are there before the first of them asks: how long each handshake takes is the machine's.
+        // All sockets are open before the first one subscribes, since the duration of a handshake depends on the
+        // machine.
         let come_back = async {
             let sockets = join_all(users.iter().map(open)).await;
             join_all(sockets.into_iter().enumerate().map(resume)).await
@@ -78,7 +79,7 @@ async fn a_slow_reader_is_told_to_resume_and_costs_nobody_anything() {
         let mut slow = Socket::open(&node.address, &app.user("ada").token).await;
         slow.subscribe("1", query, json!({})).await;
         let mut quick = Socket::feed(&node.address, &app.user("bob").token, json!({})).await;
-        // More than the buffers of both ends hold, and then more than the server keeps.
+        // First more than the buffers of both ends hold, and then more than the server keeps.
         let body = "x".repeat(16 * 1024);
         let announce =
             "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
@@ -99,7 +100,7 @@ async fn a_slow_reader_is_told_to_resume_and_costs_nobody_anything() {
             if message["type"] == "error" {
                 let error = &message["payload"][0];
                 assert_eq!(error["extensions"]["code"], "UNAVAILABLE", "{error}");
-                assert!(error["message"].as_str().unwrap().contains("after the cursor"), "{error}");
+                assert!(error["message"].as_str().unwrap().contains("with `after` set to the cursor"), "{error}");
                 break;
             }
             let edge = message["payload"]["data"]["itemReceived"].take();
@@ -124,11 +125,11 @@ fn token(sub: &str, role: Role) -> String {
     sign(SECRET, &claims).unwrap()
 }
 
-/// The announcements of each of eight senders.
+/// The number of announcements of each of eight senders.
 const EACH: usize = 40;
 
-/// Eight senders go on through a `kill -9`, each trying again what was not acknowledged, under its key; a client goes on
-/// too, resuming from its last cursor. It must see everything once, and in the order of the inbox.
+/// Eight senders continue through a `kill -9`; each retries unacknowledged sends under the same key. A client resumes
+/// from its last cursor. It must see everything once, in the order of the inbox.
 async fn survives_a_kill(kind: Kind) {
     let Some(database) = kind.migrated().await else { return };
     let mut server = Process::start(&database.url).await;

@@ -1,4 +1,4 @@
-//! What sessions share and what is remembered of them shows in nothing: everybody gets what a query of theirs would answer.
+//! Data shared between sessions and cached data are invisible: each user gets the same as from a query of their own.
 
 use chrono::TimeDelta;
 use futures_util::future::{join, join_all};
@@ -13,7 +13,7 @@ const FIELDS: &str = "unread { count exact } unseen { count exact } total { coun
     unread { count exact } latest { id notificationId title body createdAt updatedAt expiresAt isRead readAt isArchived \
     sender { id name } type { title } } }";
 
-/// A session that looks at its user's overview.
+/// A session that follows its user's overview.
 struct Watcher {
     user: &'static str,
     arguments: &'static str,
@@ -28,8 +28,8 @@ impl Watcher {
         Self { user, arguments, socket, seen: Value::Null }
     }
 
-    /// Until it sees what a query answers; within a minute. The cursor may be that of an earlier place in the log, between which
-    /// and its end nothing concerns the user.
+    /// Waits up to a minute until the session shows the same as a query. Its cursor may be older if nothing between
+    /// that position and the end of the log concerns the user.
     async fn agrees(&mut self, app: &TestApp) {
         let query = format!("{{ viewer {{ overview{} {{ {FIELDS} }} }} }}", self.arguments);
         let expected = app.user(self.user).ask(&query, json!({})).await["viewer"]["overview"].take();
@@ -39,7 +39,7 @@ impl Watcher {
             of
         };
         if without_cursor(&self.seen) == without_cursor(&expected) {
-            // A socket that is not read at all for a minute answers no ping, and is closed.
+            // A socket that is not read for a minute answers no ping, and the server closes it.
             self.socket.is_silent(1).await;
             return;
         }
@@ -49,7 +49,7 @@ impl Watcher {
     }
 }
 
-/// Everybody does something by which their overview is read again, and is the same.
+/// Makes the server read each overview again, without a change to it.
 async fn looked_at(app: &TestApp) {
     for user in ["ada", "bob", "cyd"] {
         app.user(user).ask("mutation { markSeen { affectedTypes { code } } }", json!({})).await;

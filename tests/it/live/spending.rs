@@ -1,4 +1,4 @@
-//! What a user is sent live, over all of their subscriptions together, and what becomes of the rest.
+//! The limit on the bytes sent live to a user over all subscriptions, and the events beyond it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Socket, TestApp, everyone, with_settings};
 
-/// A subscription whose events repeat the text of an item.
+/// A subscription with events that repeat the text of an item.
 fn repeated(times: usize) -> String {
     let bodies = (0..times).map(|number| format!("a{number}: body ")).collect::<Vec<_>>().concat();
     format!("subscription {{ itemReceived {{ cursor node {{ title {bodies} }} }} }}")
@@ -34,7 +34,7 @@ async fn until_subscribed(app: &TestApp, many: i64) {
     }
 }
 
-/// What comes until nothing has come for longer than a subscription takes to see that it may go on.
+/// Reads messages until none has arrived for longer than a paused subscription takes to resume.
 async fn heard(socket: &mut Socket) -> Vec<Value> {
     let mut all = Vec::new();
     while let Ok(message) = timeout(Duration::from_millis(1300), socket.hear()).await {
@@ -56,7 +56,7 @@ async fn many_subscriptions_that_repeat_a_text_are_sent_what_their_user_may_have
         let mut ada = Socket::open(&node.address, &app.user("ada").token).await;
         let mut again = Socket::open(&node.address, &app.user("ada").token).await;
         for number in 0..5 {
-            // The first three ask the same; of the others each has a document of its own.
+            // The first three subscriptions are equal; each of the others has its own document.
             let own = if number < 3 { 50 } else { 50 + number };
             for socket in [&mut ada, &mut again] {
                 socket.subscribe(&number.to_string(), &repeated(own), json!({})).await;

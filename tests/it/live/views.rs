@@ -1,4 +1,4 @@
-//! Views over real sockets: who is connected is told what changes in them, and nobody else.
+//! Views over real sockets: connected members, and only they, receive changes of their views.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::view::{JOIN, LEAVE, RECORD, activity, join, key, open, record, visit}
 
 const TOTALS: &str = "subscription { overviewChanged { overview(cap: 99) { total { count } views { externalId unread { count } latest } } } }";
 
-/// A session of a user, once the server has set it up.
+/// Opens a session of a user and waits until the server has set it up.
 pub async fn watch(app: &TestApp, node: &Listening, user: &str, query: &str, variables: Value) -> Socket {
     let before = app.app.metrics.subscriptions.get();
     let socket = Socket::subscribed(&node.address, &app.user(user).token, query, variables).await;
@@ -34,7 +34,7 @@ async fn until_more_than(app: &TestApp, subscriptions: i64) {
     }
 }
 
-/// Subscribes to views on a socket that has one subscription, once the server has set it up.
+/// Subscribes to views on a socket that has one subscription, and waits until the server has set it up.
 async fn also_views(app: &TestApp, socket: &mut Socket) {
     let before = app.app.metrics.subscriptions.get();
     socket.subscribe("2", VIEWS, json!({})).await;
@@ -49,7 +49,7 @@ fn seen(id: &str, unread: i64, latest: &str) -> (String, i64, String) {
     (id.to_owned(), unread, latest.to_owned())
 }
 
-/// Ada, who is in a view, with a session for it and one for totals.
+/// Makes Ada a member of a view, and opens a session for it and one for totals.
 async fn two_of_ada(app: &TestApp) -> (Listening, Socket, Socket) {
     app.admin().define_type("release").await;
     join(app, "team", &["ada"]).await;
@@ -59,7 +59,7 @@ async fn two_of_ada(app: &TestApp) -> (Listening, Socket, Socket) {
     (node, views, totals)
 }
 
-/// The next overviews until one has this total.
+/// Reads overviews until one has this total.
 async fn until_total(socket: &mut Socket, total: i64) -> Value {
     loop {
         let overview = socket.data().await["overviewChanged"]["overview"].take();
@@ -69,13 +69,13 @@ async fn until_total(socket: &mut Socket, total: i64) -> Value {
     }
 }
 
-/// What the next overview counts, and how much of that in views.
+/// Returns the total of the next overview, and the part of it in views.
 async fn next_totals(socket: &mut Socket) -> (i64, i64) {
     let overview = socket.data().await["overviewChanged"]["overview"].take();
     (overview["total"]["count"].as_i64().unwrap(), in_views(&overview))
 }
 
-/// How many are unread in the views that an overview shows.
+/// The unread count in the views of an overview.
 fn in_views(overview: &Value) -> i64 {
     overview["views"].as_array().into_iter().flatten().filter_map(|view| view["unread"]["count"].as_i64()).sum()
 }
@@ -92,7 +92,7 @@ on_every_database! {
 
         record(app, &[activity("team", Some("ben"), "hi")]).await;
         assert_eq!(ada.view().await, seen("team", 2, "hi"));
-        // What ben did shows that ben has read the rest.
+        // Ben's activity shows that he has read the rest.
         assert_eq!(ben.view().await, seen("team", 0, "hi"));
         record(app, &[activity("team", Some("ben"), "still here")]).await;
         assert_eq!(ada.view().await, seen("team", 3, "still here"));
@@ -132,8 +132,8 @@ on_every_database! {
     async fn whoever_looked_in_between_is_told_what_is_as_before(app) {
         let (node, mut views, mut totals) = two_of_ada(app).await;
         let ada = app.user("ada");
-        // Within the tenth of a second for which a view rests after it was told, an overview is read that shows something
-        // else, and then it is as it was told before. Where that takes longer, the same comes in more steps.
+        // A view rests for 100 ms after it was sent. Within that time, an overview shows the changed view, and then the
+        // view changes back. On a slow machine the same happens in more steps.
         for round in 0..3_i64 {
             let (first, second) = (format!("first {round}"), format!("second {round}"));
             record(app, &[activity("team", None, &first)]).await;
@@ -161,7 +161,7 @@ on_every_database! {
             record(app, &[activity("team", None, &text)]).await;
             until_total(&mut totals, 2 * round + 1).await;
             assert_eq!(views.view().await, seen("team", 1, &text));
-            // Shown a moment later, after which the overview rests, but the view does not.
+            // Sent a moment later: the overview rests after it, but the view does not.
             app.service().message("release", "ada", "first").await;
             until_total(&mut totals, 2 * round + 2).await;
             visit(&ada, "team").await;
@@ -184,13 +184,13 @@ on_every_database! {
         let (ada, service) = (app.user("ada"), app.service());
         let mut socket = watch(app, &node, "ada", TOTALS, json!({})).await;
         also_views(app, &mut socket).await;
-        // How many are unread in the view, as the socket was told last of it.
+        // The unread count of the view, as last sent to the socket.
         let (mut of_view, mut of_overview) = (0, 0);
         for round in 0..40 {
             record(app, &[activity("team", None, "hi")]).await;
             let told = Notify::new();
             let overlapping = async {
-                // Who visits before the socket was told of it keeps it from being told.
+                // A visit before the event was sent would suppress the event.
                 tokio::join!(sleep(Duration::from_millis(120)), told.notified());
                 let message = service.message("release", "ada", "at the same time");
                 let visit = async {
@@ -252,7 +252,7 @@ on_every_database! {
             }
             assert!(later < 10, "ten overviews of later count what was read");
             while without.data().await["overviewChanged"]["overview"]["unread"]["count"] != 0 {}
-            // An overview without views is shown what is new, too.
+            // An overview without views also shows new items.
             app.service().message("release", "ada", "and another").await;
             let before = recorded.get();
             let ten_later = async {
@@ -286,7 +286,7 @@ on_every_database! {
         leave(app, "team", &["ada"]).await;
         app.advance(TimeDelta::milliseconds(1));
         join(app, "team", &["ada"]).await;
-        // Once, or as one who has left and then as one who has come.
+        // Either one event, or one for leaving and one for joining.
         while ada.data().await["viewChanged"]["latest"]["text"] != "1" {}
         assert!(ada.is_silent(150).await);
         drop(ada);
@@ -315,7 +315,7 @@ on_every_database! {
         let visit = entity::view_visit::Entity::find().one(&app.app.db.read).await.unwrap().unwrap();
         leave(app, "team", &["ada"]).await;
         assert_eq!(ada.view().await, seen("team", 0, ""));
-        // As by a notice that comes late, or again.
+        // A notice that arrives late or twice.
         app.app.hub.tell(Notice::visits(view.tenant_id, view.id, &[visit.user_id]));
         assert!(ada.is_silent(150).await, "it was told before");
         drop(ada);
@@ -347,7 +347,7 @@ on_every_database! {
     async fn joining_and_leaving_are_followed_at_once(app) {
         let node = app.listen().await;
         let mut ada = watch(app, &node, "ada", VIEWS, json!({})).await;
-        // By the partner, by a visit, and by doing something there.
+        // Added by the backend, by a visit, and by an activity.
         join(app, "team", &["ada", "ben"]).await;
         assert_eq!(ada.view().await, seen("team", 0, ""));
         open(app).await;
@@ -432,7 +432,7 @@ on_every_database! {
             }
             assert!(sockets[0].is_silent(100).await);
         }).await;
-        // The background asks, too; one statement a session and activity would be two hundred.
+        // The background loops run statements, too. One per session and activity would be two hundred.
         assert!(statements <= 10 * alone + 50, "{statements} statements for ten times {alone}");
         drop(sockets);
         node.stop().await;
@@ -458,10 +458,10 @@ on_every_database! {
             }
         }).await;
         assert_eq!(delivered() - before, 150);
-        // One look at all of them; and those who have just come, or whose turn it is this second.
+        // One read for all members, plus new sessions and the periodic check of this second.
         assert!(statements <= alone + 10, "{statements} statements, of which {alone} record");
 
-        // Fifty calls: so many looks as there are tenths of a second, and the last state comes to everybody.
+        // Fifty calls: one read per 100 ms, and every session gets the last state.
         let (before, start) = (delivered(), Instant::now());
         let last = activity("team", None, "last");
         let call = || app.service();

@@ -1,4 +1,4 @@
-//! What a relay cannot take for one reader, and when letters say that they were written.
+//! Emails that a relay cannot deliver to one recipient, and the date of emails.
 
 use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
@@ -9,14 +9,14 @@ use crate::support::relay::{Asks, Relay, Reply};
 use crate::support::{TestApp, everyone, on_every_database};
 use crate::webhook::{self, settle};
 
-/// The pauses between the nine attempts, in seconds, each with the fifth that chance adds at the most.
+/// The delays between the nine attempts in seconds, each with the maximum jitter of 20 %.
 const PAUSES: [i64; 8] = [6, 72, 360, 2_160, 8_640, 21_600, 43_200, 43_200];
 
 async fn of(app: &TestApp, user: &str) -> Vec<Value> {
     webhook::deliveries(app, json!({ "user": user }), "id state attemptCount lastStatus lastError").await
 }
 
-/// How the relay is, which is well.
+/// Checks that the relay has no failure.
 async fn assert_relay_is_well(app: &TestApp) {
     let relay = "{ mailRelay { state failingSince restingUntil lastError } }";
     let relay = app.admin().ask(relay, json!({})).await["mailRelay"].take();

@@ -1,4 +1,4 @@
-//! What an inbox holds unread at its user's hour, in one letter.
+//! Digests: the unread items of an inbox at its user's hour, in one email.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
@@ -21,13 +21,13 @@ async fn save(app: &TestApp, user: &str, profile: Value) {
     app.service().ask(SAVE, json!({ "inputs": [input] })).await;
 }
 
-/// Defines a type whose items go into digests.
+/// Defines a type that puts its items into digests.
 async fn digest_of(app: &TestApp, code: &str, is_mandatory: bool) {
     let delivery = json!([{ "channel": "EMAIL", "digest": true }]);
     app.admin().define(json!({ "code": code, "title": code, "mandatory": is_mandatory, "delivery": delivery })).await;
 }
 
-/// A relay, and users with addresses. Tests begin at eight, by UTC, so that the first digest is of the next day.
+/// Starts a relay, and gives users addresses. Tests start at 8:00 UTC, so the first digest is on the next day.
 async fn start(app: &TestApp, users: &[&str]) -> Relay {
     let relay = Relay::start().await;
     save_relay(app, &relay).await;
@@ -36,25 +36,25 @@ async fn start(app: &TestApp, users: &[&str]) -> Relay {
     relay
 }
 
-/// Sets the clock on by so many hours, and sends what is due.
+/// Advances the clock by this many hours, and delivers everything due.
 async fn later(app: &TestApp, hours: i64) {
     app.advance(TimeDelta::hours(hours));
     settle(app, &Lanes::default()).await;
 }
 
-/// The titles that a letter lists, in its order, as its text has them: plain letters in the tests.
+/// The titles that an email lists, in order, from its text part: unencoded characters in these tests.
 pub fn listed(got: &Got) -> Vec<String> {
     let text = got.raw.split("\r\n\r\n").collect::<Vec<_>>().join("\r\n").replace("=\r\n", "");
     let text = text.split("text/html").next().unwrap().to_owned();
     text.lines().filter(|line| line.starts_with("item ")).map(ToOwned::to_owned).collect()
 }
 
-/// What the API shows unread of the types that go into digests.
+/// The unread items of the digest types, as the API returns them.
 async fn unread(app: &TestApp, user: &str) -> Vec<String> {
     app.user(user).titles(json!({ "read": false, "types": ["news", "more"] })).await
 }
 
-/// Sends a form to where the link to unsubscribe of a letter leads, and shows the page.
+/// Submits the form of an email's unsubscribe link, and returns the page.
 async fn unsubscribe(app: &TestApp, got: &Got) -> (StatusCode, String) {
     let link = got.header("list-unsubscribe").unwrap();
     let path = link.trim_matches(['<', '>']).strip_prefix("https://inbox.example.com").unwrap().to_owned();
@@ -164,7 +164,7 @@ on_every_database! {
         save(app, "berlin", json!({ "timeZone": "Europe/Berlin", "digest": { "at": "18:30" } })).await;
         save(app, "tokyo", json!({ "timeZone": "Asia/Tokyo" })).await;
         save(app, "weekly", json!({ "digest": { "at": "08:00", "weekday": "TUESDAY" } })).await;
-        // A Saturday at eight: it is nine in Berlin, and five in the afternoon in Tokyo.
+        // A Saturday at 8:00 UTC: 9:00 in Berlin, and 17:00 in Tokyo.
         app.admin().announce("news", everyone(), "item 1").await;
         later(app, 0).await;
         let mut told = Vec::new();
@@ -302,7 +302,7 @@ on_every_database! {
         app.advance(TimeDelta::seconds(31));
         settle(app, &Lanes::default()).await;
         assert_eq!(number(app, made).await, 250, "one for each");
-        // What was under way may come twice.
+        // Emails in flight at the crash may arrive twice.
         let mut all = letters(&relay);
         all.dedup();
         assert_eq!(all.len(), 250);
@@ -313,10 +313,10 @@ on_every_database! {
     async fn what_no_digest_can_be_is_refused(app) {
         let save = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { delivery { digest delaySeconds condition } } }";
         for (rule, why) in [
-            (json!({ "channel": "WEB_PUSH" }), "digest: is for the channel EMAIL alone"),
-            (json!({ "channel": "EMAIL", "condition": "ALWAYS" }), "condition: must be IF_UNREAD: a digest is of what is unread"),
-            (json!({ "channel": "EMAIL", "delaySeconds": 60 }), "delaySeconds: must be 0: a digest goes out at its user's hour"),
-            (json!({ "channel": "EMAIL", "letter": { "subject": "x" } }), "letter: is not for digests, which list what their items show"),
+            (json!({ "channel": "WEB_PUSH" }), "digest: is only for the channel EMAIL"),
+            (json!({ "channel": "EMAIL", "condition": "ALWAYS" }), "condition: must be IF_UNREAD: a digest lists unread items"),
+            (json!({ "channel": "EMAIL", "delaySeconds": 60 }), "delaySeconds: must be 0: a digest is sent at the user's digest time"),
+            (json!({ "channel": "EMAIL", "letter": { "subject": "x" } }), "letter: is not for digests, which list the texts of their items"),
         ] {
             let mut rule = rule;
             rule["digest"] = json!(true);
@@ -333,6 +333,6 @@ on_every_database! {
         assert_eq!(saved["saveMessageType"]["delivery"], single);
         let hook = "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\", events: [DIGEST] }) { endpoint { id } } }";
         let why = app.admin().refused(hook, json!({})).await;
-        assert!(why.starts_with("BAD_USER_INPUT input.events[0]: is of letters alone"), "{why}");
+        assert!(why.starts_with("BAD_USER_INPUT input.events[0]: is only for emails"), "{why}");
     }
 }

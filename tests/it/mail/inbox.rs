@@ -1,4 +1,4 @@
-//! What is in an inbox, to those who have not seen it there.
+//! Emails about inbox items to users who have not seen them there.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::support::relay::{Asks, Relay, Reply};
 use crate::support::{TestApp, everyone, on_every_database};
 use crate::webhook::{self, number, settle};
 
-/// Makes the tenant's relay.
+/// Creates the tenant's relay.
 pub async fn save_relay(app: &TestApp, relay: &Relay) -> Value {
     let save = "mutation($input: MailRelayInput!) { saveMailRelay(input: $input) { id url from state lastError } }";
     let input =
@@ -19,20 +19,20 @@ pub async fn save_relay(app: &TestApp, relay: &Relay) -> Value {
     app.admin().ask(save, json!({ "input": input })).await["saveMailRelay"].take()
 }
 
-/// Gives users an address each, by their ids.
+/// Gives each user an address made of their id.
 pub async fn address(app: &TestApp, users: &[&str]) {
     let of = |user: &&str| json!({ "id": user, "contacts": [{ "email": format!("{user}@users.example") }] });
     let save = "mutation($inputs: [UserProfileInput!]!) { saveUserProfiles(inputs: $inputs) { id } }";
     app.service().ask(save, json!({ "inputs": users.iter().map(of).collect::<Vec<_>>() })).await;
 }
 
-/// Defines a type whose items go out by mail after some minutes.
+/// Defines a type that emails its items after some minutes.
 pub async fn define(app: &TestApp, code: &str, condition: &str, minutes: i64) {
     let delivery = json!([{ "channel": "EMAIL", "condition": condition, "delaySeconds": minutes * 60 }]);
     app.admin().define(json!({ "code": code, "title": code, "delivery": delivery })).await;
 }
 
-/// Who got what, in order: the name before the `@`, and the subject.
+/// The sent emails, sorted: the name before the `@`, and the subject.
 pub fn letters(relay: &Relay) -> Vec<String> {
     let one = |got: crate::support::relay::Got| {
         format!("{}: {}", got.to.split('@').next().unwrap(), got.header("subject").unwrap())
@@ -42,7 +42,7 @@ pub fn letters(relay: &Relay) -> Vec<String> {
     all
 }
 
-/// Deliveries with all that is told of one, newest first.
+/// Returns deliveries with all their fields, newest first.
 async fn deliveries(app: &TestApp, filter: Value) -> Vec<Value> {
     let fields = "id channel state attemptCount lastStatus lastError endpointId event notificationId user { id }";
     webhook::deliveries(app, filter, fields).await
@@ -215,7 +215,7 @@ on_every_database! {
             }
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        // What was under way may come twice.
+        // Emails in flight at the crash may arrive twice.
         let mut all = letters(&relay);
         all.dedup();
         assert_eq!(all.len(), 40, "nobody has sent anything since");

@@ -1,4 +1,4 @@
-//! What is mailed is what the inbox shows unread in that moment, whatever has happened before.
+//! Emails contain exactly the items that the inbox shows as unread at that moment, after any history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ use crate::webhook::settle;
 
 const USERS: [&str; 5] = ["ada", "ben", "cleo", "dan", "eve"];
 const MINUTES: i64 = 5;
-/// How long quiet hours are, in minutes: they end between two looks at what is due.
+/// The length of quiet hours in minutes: they end between two deliveries.
 const QUIET: i64 = 7;
 /// The most items that a digest lists.
 const LISTED: usize = 20;
 
-/// Numbers that look like chance, the same each time.
+/// Pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -34,25 +34,25 @@ impl Dice {
     }
 }
 
-/// What nobody has told the server to keep for us: who sleeps until when, and who was erased since the last look.
+/// The state that the API does not return: quiet hours, and the users erased since the last look.
 #[derive(Default)]
 struct World {
-    /// When quiet hours that were said begin.
+    /// The start of each user's quiet hours.
     quiet: BTreeMap<&'static str, DateTime<Utc>>,
     erased: BTreeSet<&'static str>,
 }
 
 impl World {
-    /// When somebody's quiet hours end, where they have begun.
+    /// The end of a user's quiet hours, if they have begun.
     fn quiet_until(&self, user: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let begins = *self.quiet.get(user)?;
-        // They come each day.
+        // Quiet hours repeat every day.
         let since = TimeDelta::seconds((now - begins).num_seconds().rem_euclid(86_400));
         (since < TimeDelta::minutes(QUIET)).then(|| now - since + TimeDelta::minutes(QUIET))
     }
 }
 
-/// Users, with what makes some of them hear what others do not.
+/// Creates users who receive different notifications.
 async fn people(app: &TestApp) -> Relay {
     let relay = Relay::start().await;
     save_relay(app, &relay).await;
@@ -67,7 +67,7 @@ async fn people(app: &TestApp) -> Relay {
     relay
 }
 
-/// Publishes something, or has somebody do something with what there is. Returns whether something was published.
+/// Publishes something, or makes a user do something. Returns whether something was published.
 async fn step(app: &TestApp, dice: &mut Dice, world: &mut World, title: &str) -> bool {
     let kind = ["news", "other"][dice.below(2)];
     let user = dice.user();
@@ -102,7 +102,7 @@ async fn step(app: &TestApp, dice: &mut Dice, world: &mut World, title: &str) ->
     what <= 5
 }
 
-/// Has somebody's quiet hours begin now.
+/// Starts a user's quiet hours now.
 async fn sleep(app: &TestApp, world: &mut World, user: &'static str) {
     let now = app.now();
     let at = |minutes: i64| (now + TimeDelta::minutes(minutes)).format("%H:%M").to_string();
@@ -111,17 +111,17 @@ async fn sleep(app: &TestApp, world: &mut World, user: &'static str) {
     world.quiet.insert(user, now);
 }
 
-/// What goes out to whom, as far as it is not decided yet.
+/// Emails that are not decided yet.
 #[derive(Default)]
 struct Letters {
-    /// What was published, until it is due.
+    /// Published titles, until they are due.
     published: Vec<(String, DateTime<Utc>)>,
-    /// What was due in somebody's quiet hours, and until when it waits.
+    /// Titles that fell due in a user's quiet hours, and the end of these.
     asleep: Vec<(&'static str, String, DateTime<Utc>)>,
 }
 
 impl Letters {
-    /// What is mailed by a look at what is due.
+    /// The emails that the server sends when it looks for due ones.
     async fn look(&mut self, app: &TestApp, world: &mut World) -> Vec<String> {
         let now = app.now();
         let erased = std::mem::take(&mut world.erased);
@@ -179,11 +179,11 @@ on_every_database! {
         }
         let relay = people(app).await;
         let (mut dice, lanes, mut before, mut world) = (Dice(11), Lanes::default(), 0, World::default());
-        // What was published since the last digest of each, and who was woken by some of it.
+        // The titles published since each user's last digest, and the users with some of them pending.
         let mut news: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         let mut woken: BTreeSet<&str> = BTreeSet::new();
         for round in 0..8 {
-            // Two minutes before their hour, which may be in quiet hours that begin now.
+            // Two minutes before the users' digest hour, which may fall into quiet hours that begin now.
             app.advance(TimeDelta::minutes(24 * 60 - if round == 0 { 2 } else { 12 }));
             let mut published = BTreeSet::new();
             for number in 0..10 {
@@ -196,7 +196,7 @@ on_every_database! {
             for user in USERS {
                 if world.erased.remove(user) {
                     woken.remove(user);
-                    // Whoever is new was told of nothing.
+                    // To a re-created user, all earlier items are new.
                     news.insert(user, (0..round).flat_map(|round| (0..10).map(move |of| format!("item {round}.{of}"))).collect());
                 }
                 let unread = app.user(user).titles(json!({ "read": false })).await;

@@ -1,4 +1,4 @@
-//! Nothing goes out to somebody in their quiet hours.
+//! Nothing is sent to a user in their quiet hours.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ async fn save(app: &TestApp, user: &str, profile: Value) {
     app.service().ask(SAVE, json!({ "inputs": [input] })).await;
 }
 
-/// Sets the clock on by so many hours and minutes, and sends what is due.
+/// Advances the clock by these hours and minutes, and delivers everything due.
 async fn later(app: &TestApp, lanes: &Lanes, hours: i64, minutes: i64) {
     app.advance(TimeDelta::hours(hours) + TimeDelta::minutes(minutes));
     settle(app, lanes).await;
 }
 
-/// From 22 to 7 o'clock in Berlin; tests begin there at nine.
+/// From 22:00 to 7:00 in Berlin; tests start at 9:00 there.
 fn night() -> Value {
     json!({ "timeZone": "Europe/Berlin", "quiet": { "from": "22:00", "to": "07:00" } })
 }
@@ -144,9 +144,9 @@ on_every_database! {
         assert_eq!((&seen["inboxUser"], &seen["exportUser"]["quiet"]), (&own, &own["quiet"]));
         assert_eq!(seen["exportUser"]["timeZone"], "Europe/Berlin");
         for (profile, expected) in [
-            (json!({ "timeZone": "Mars/Olympus" }), "timeZone: is no time zone"),
-            (json!({ "timeZone": "" }), "timeZone: is no time zone"),
-            (json!({ "quiet": { "from": "22:00", "to": "22:00" } }), "quiet.to: must be another time of day"),
+            (json!({ "timeZone": "Mars/Olympus" }), "timeZone: is not a time zone"),
+            (json!({ "timeZone": "" }), "timeZone: is not a time zone"),
+            (json!({ "quiet": { "from": "22:00", "to": "22:00" } }), "quiet.to: must differ from `from`"),
             (json!({ "quiet": { "from": "24:00", "to": "07:00" } }), "quiet.from: must be a time of day"),
             (json!({ "quiet": { "from": "22:00", "to": "7:00" } }), "quiet.to: must be a time of day"),
         ] {
@@ -178,8 +178,8 @@ on_every_database! {
         let now = json!({ "timeZone": "Europe/Berlin", "quiet": null, "digest": { "at": "19:00", "weekday": null } });
         assert_eq!(done["viewer"], now, "what is left out stays");
         for (of, user, expected) in [
-            (json!({ "timeZone": "Mars/Olympus" }), "ada", "BAD_USER_INPUT input.timeZone: is no time zone"),
-            (json!({ "quiet": { "from": "22:00", "to": "22:00" } }), "ada", "BAD_USER_INPUT input.quiet.to: must be another time of day"),
+            (json!({ "timeZone": "Mars/Olympus" }), "ada", "BAD_USER_INPUT input.timeZone: is not a time zone"),
+            (json!({ "quiet": { "from": "22:00", "to": "22:00" } }), "ada", "BAD_USER_INPUT input.quiet.to: must differ from `from`"),
             (json!({ "digest": { "at": "8:00" } }), "ada", "BAD_USER_INPUT input.digest.at: must be a time of day"),
             (json!({ "timeZone": "UTC", "clear": ["TIME_ZONE"] }), "ada", "BAD_USER_INPUT input.clear: names TIME_ZONE"),
             (json!({ "timeZone": "UTC" }), "ben", "NOT_FOUND user"),

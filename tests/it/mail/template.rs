@@ -1,4 +1,4 @@
-//! What letters say instead of what their items do.
+//! Emails with templates of their own instead of the items' text.
 
 use serde_json::{Value, json};
 use tidings::domain::outbound::Lanes;
@@ -11,14 +11,14 @@ use crate::webhook::settle;
 const SAVE: &str = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
 const RULES: &str = "{ messageTypes { templateError delivery { channel letter { subject text html } } } }";
 
-/// A type whose letters go out at once and say this.
+/// A type that sends emails at once with this template.
 fn order(letter: &Value) -> Value {
     let template = json!({ "title": "Order {{ params.number }}", "body": "From {{ params.shop }}" });
     let delivery = json!([{ "channel": "EMAIL", "delaySeconds": 0, "letter": letter }]);
     json!({ "code": "order", "title": "Orders", "template": template, "delivery": delivery })
 }
 
-/// What the relay is handed of a message to Ada with these parameters.
+/// Sends a message with these parameters to Ada, and returns the email that the relay gets.
 async fn sent(app: &TestApp, relay: &Relay, params: Value) -> Got {
     let send = "mutation($params: JSON) { sendMessage(input: { type: \"order\", receiver: \"ada\", \
         content: { params: $params, link: \"/orders/7\" } }) { notification { id } } }";
@@ -27,7 +27,7 @@ async fn sent(app: &TestApp, relay: &Relay, params: Value) -> Got {
     relay.got().pop().unwrap()
 }
 
-/// A letter's text and its HTML, as they were before they were encoded.
+/// The text and HTML parts of an email, decoded.
 fn parts(of: &Got) -> (String, String) {
     let plain = of.raw.replace("=\r\n", "").replace("=3D", "=").replace("=E2=80=93", "–").replace("\r\n", "\n");
     let (text, html) = plain.split_once("<!doctype html>").unwrap();

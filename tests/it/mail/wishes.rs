@@ -1,4 +1,4 @@
-//! Who wants which letters, and how they say so: switches of a type for a channel, and the link in each letter.
+//! Email preferences of users: switches per type and channel, and the link in each email.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -13,19 +13,19 @@ use crate::support::relay::{Asks, Relay, Reply};
 use crate::support::{Actor, Kind, Process, SECRET, TestApp, everyone, on_every_database, with_settings};
 use crate::webhook::{number, settle};
 
-/// Where letters say that the server is.
+/// The server's base URL in emails.
 const BASE: &str = "https://inbox.example.com";
 
-/// What programs send, and the page's button.
+/// The form that mail programs and the page's button send.
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
-/// As some programs send it (RFC 7578).
+/// The same form as some programs send it (RFC 7578).
 const MULTIPART: &str =
     "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
 
 const CHANNELS: &str = "channels { type channel enabled source }";
 
-/// Sets switches, and shows those of channels.
+/// Sets switches, and returns those of channels.
 async fn prefer(of: &Actor<'_>, switches: Value) -> Value {
     of.ask(&update(), switches).await["updatePreferences"]["preferences"]["channels"].take()
 }
@@ -38,7 +38,7 @@ fn update() -> String {
     )
 }
 
-/// The same for the tenant's defaults.
+/// Like [`prefer`], for the tenant's defaults.
 async fn prefer_by_default(app: &TestApp, switches: Value) -> Value {
     let save = format!(
         "mutation($channels: [ChannelPreferenceInput!], $resetChannels: [ChannelPreferenceKeyInput!]) {{ \
@@ -66,19 +66,19 @@ async fn http(app: &TestApp, request: Request<Body>) -> (StatusCode, HeaderMap, 
     (status, headers, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Opens a link as a browser of this language does.
+/// Opens a link as a browser with this language does.
 async fn open(app: &TestApp, path: &str, language: &str) -> (StatusCode, HeaderMap, String) {
     http(app, Request::get(path).header("accept-language", language).body(Body::empty()).unwrap()).await
 }
 
-/// Sends a form there.
+/// Submits a form to a path.
 async fn send(app: &TestApp, path: &str, form: &str) -> (StatusCode, String) {
     let request = Request::post(path).header("content-type", "application/x-www-form-urlencoded");
     let (status, _, page) = http(app, request.body(Body::from(form.to_owned())).unwrap()).await;
     (status, page)
 }
 
-/// Has a letter of a type sent to a user at once, and gives the path of its link.
+/// Sends an email of a type to a user at once, and returns the path of its link.
 async fn link(app: &TestApp, relay: &Relay, of_type: &str, user: &str) -> String {
     app.service().message(of_type, user, "a letter").await;
     settle(app, &Lanes::default()).await;
@@ -160,11 +160,11 @@ on_every_database! {
         let key = |of_type: &str| back(of_type)["resetChannels"][0].clone();
         let before = prefer(&ada, json!({})).await;
         for (switches, why) in [
-            (json!({ "channels": [one("news", false), one("nope", false)] }), "BAD_USER_INPUT channels[1].type: names no message type: \"nope\""),
-            (json!({ "channels": [one("news", false)], "resetChannels": [key("bill"), key("nope")] }), "BAD_USER_INPUT resetChannels[1].type: names no message type: \"nope\""),
-            (json!({ "channels": [one("news", false)], "resetChannels": [key("news")] }), "BAD_USER_INPUT resetChannels[0]: names \"news\", which is set as well"),
-            (json!({ "channels": [one("news", false), one("bill", false)] }), "BAD_USER_INPUT channels[1].enabled: must be true, for the message type \"bill\" is mandatory"),
-            (json!({ "channels": vec![one("news", false); 1001] }), "BAD_USER_INPUT channels: must be at most 1000 in one call, not 1001"),
+            (json!({ "channels": [one("news", false), one("nope", false)] }), "BAD_USER_INPUT channels[1].type: names no message type: \"nope\"; create it with saveMessageType"),
+            (json!({ "channels": [one("news", false)], "resetChannels": [key("bill"), key("nope")] }), "BAD_USER_INPUT resetChannels[1].type: names no message type: \"nope\"; create it with saveMessageType"),
+            (json!({ "channels": [one("news", false)], "resetChannels": [key("news")] }), "BAD_USER_INPUT resetChannels[0]: names \"news\", which is also set"),
+            (json!({ "channels": [one("news", false), one("bill", false)] }), "BAD_USER_INPUT channels[1].enabled: must be true, because the message type \"bill\" is mandatory"),
+            (json!({ "channels": vec![one("news", false); 1001] }), "BAD_USER_INPUT channels: must have at most 1000 entries in one call, not 1001"),
         ] {
             assert_eq!(ada.refused(&update(), switches).await, why);
         }
@@ -339,7 +339,7 @@ async fn the_doctor_says_where_letters_have_no_link() {
             let usual = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
             let says = |settings: &[(&str, &str)]| {
                 let (_, said, _) = Process::command(&["doctor", "--json"], settings);
-                said.contains("without a link to unsubscribe, for TIDINGS_PUBLIC_URL is not set")
+                said.contains("no unsubscribe link, because TIDINGS_PUBLIC_URL is not set")
             };
             assert!(!says(&usual), "there is no relay");
             save_relay(app, &Relay::start().await).await;
@@ -364,7 +364,7 @@ async fn whoever_opens_links_too_often_is_asked_to_wait_and_nobody_else() {
             for _ in 0..30 {
                 assert_eq!(open(app, &of_ada, "en").await.0, StatusCode::OK);
             }
-            // The link has its own share, or everybody with the letter could shut its reader out.
+            // The link has its own rate limit. Otherwise, anyone with the email could exhaust the user's.
             assert_eq!(app.user("ada").send("{ viewer { id } }", json!({})).await.0, StatusCode::OK);
             let (statements, (status, ..)) = app.statements_of(open(app, &of_ada, "en")).await;
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Calls with good input for everything that the schema offers, and the places of their input.
+//! Calls with valid input for every field of the schema, and the places of their input.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use serde_json::{Map, Value, json};
 
 use crate::support::Actor;
 
-/// The schema, as introspection tells it.
+/// The schema, as introspection returns it.
 pub struct Types {
     types: HashMap<String, Value>,
 }
 
-/// A field of the schema, called with what it takes.
+/// A field of the schema, called with its arguments.
 pub struct Call {
     pub query: String,
-    /// Good ones: what is required, and nothing else.
+    /// Valid variables: the required ones, and no others.
     pub variables: Value,
     pub kind: Kind,
     arguments: Vec<Value>,
     description: String,
 }
 
-/// What a call is.
+/// The kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Query,
@@ -31,9 +31,9 @@ pub enum Kind {
 
 /// A place in a call's variables.
 pub struct Place {
-    /// The name of its type, of its entries where it is a list.
+    /// The name of its type, or of its entries if it is a list.
     pub of: String,
-    /// A good list here, of one entry; nothing where it takes no list.
+    /// A valid list with one entry, or `None` if the place takes no list.
     pub list: Option<Value>,
     path: Vec<Step>,
 }
@@ -41,7 +41,7 @@ pub struct Place {
 #[derive(Clone)]
 struct Step {
     name: String,
-    /// What is put there where nothing is, before something is put into it.
+    /// The value put there before a nested value can be set.
     sample: Value,
     is_one_of: bool,
 }
@@ -51,14 +51,14 @@ const INTROSPECTION: &str = "{ __schema { types { kind name isOneOf fields { ...
     fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }";
 
 impl Types {
-    /// Asks for the schema.
+    /// Queries the schema.
     pub async fn of(actor: &Actor<'_>) -> Self {
         let mut data = actor.ask(INTROSPECTION, json!({})).await;
         let types = data["__schema"]["types"].as_array_mut().unwrap().drain(..);
         Self { types: types.map(|of| (text(&of["name"]), of)).collect() }
     }
 
-    /// Every field of the first level, and every field of a user that takes arguments.
+    /// Returns every field of the first level, and every field of a user that takes arguments.
     pub fn calls(&self) -> Vec<Call> {
         let fields = |of: &str| self.types[of]["fields"].as_array().unwrap().clone();
         let mut calls: Vec<Call> = fields("Query").iter().map(|field| self.call(field, Kind::Query, "")).collect();
@@ -99,7 +99,7 @@ impl Types {
         }
     }
 
-    /// A good value, with what is required and nothing else.
+    /// Returns a valid value with the required fields only.
     fn sample(&self, of: &Value, name: &str) -> Value {
         match text(&of["kind"]).as_str() {
             "NON_NULL" => self.sample(&of["ofType"], name),
@@ -126,14 +126,14 @@ impl Types {
                 (_, "action" | "actions" | "resetActions") => json!("comment"),
                 (_, "reason") => json!("cause"),
                 (_, "link" | "avatarUrl") => json!("/x"),
-                // Where nobody listens.
+                // No server listens there.
                 (_, "url") => json!("https://127.0.0.1:1/"),
                 _ => json!("x"),
             },
         }
     }
 
-    /// Every place of a call's input, however deep, required or not.
+    /// Returns every place of a call's input, at any depth, required or not.
     pub fn places(&self, call: &Call) -> Vec<Place> {
         let mut places = Vec::new();
         for argument in &call.arguments {
@@ -160,7 +160,7 @@ impl Types {
 }
 
 impl Call {
-    /// Whether the description names a role, as all do that say anything about roles; nothing where it does not.
+    /// Whether the description names a role, or `None` if it names none at all.
     pub fn names(&self, role: &str) -> Option<bool> {
         let says = |word: &str| self.description.contains(word);
         if !["USER", "SERVICE", "ADMIN"].iter().any(|role| says(role)) {
@@ -171,12 +171,12 @@ impl Call {
 }
 
 impl Place {
-    /// How it is called, from the outermost argument on.
+    /// The path from the outermost argument, joined with dots.
     pub fn name(&self) -> String {
         self.path.iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// The call's variables with a value here; entries of lists on the way are the first ones.
+    /// Returns the call's variables with a value here. In lists on the way, it uses the first entry.
     pub fn set(&self, call: &Call, value: Value) -> Value {
         let mut variables = call.variables.clone();
         let mut here = &mut variables;

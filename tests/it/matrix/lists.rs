@@ -1,14 +1,14 @@
-//! How long the lists of an input may be.
+//! The maximum lengths of input lists.
 
 use serde_json::{Value, json};
 
 /// The most entries of any list.
 pub const ANY: usize = 10_000;
 
-/// More entries than go into one statement, two of them even.
+/// More entries than two statements take.
 const SEVERAL: usize = 2_500;
 
-/// The most entries of the list of an operation at a place, as the schema says; nothing where it does not know the place.
+/// The most entries of the list of an operation at a place, as the schema states. `None` for an unknown place.
 pub fn most(query: &str, place: &str) -> Option<usize> {
     let is_of = |operation: &str| query.contains(&format!(" {operation}("));
     Some(match place {
@@ -26,7 +26,7 @@ pub fn most(query: &str, place: &str) -> Option<usize> {
         _ if place.ends_with("wechat.fields") => 20,
         "users" | "representations" | "input.rows" => ANY,
         _ if place.ends_with("audience.users") || place.ends_with("clear") => ANY,
-        // Names of what there are few of, whatever is asked for.
+        // Names of small sets, in any operation.
         "input.what.actions"
         | "types"
         | "filter.types"
@@ -39,13 +39,13 @@ pub fn most(query: &str, place: &str) -> Option<usize> {
     })
 }
 
-/// A list with so many entries, all the same.
+/// A list of this many equal entries.
 pub fn same(one: &Value, many: usize) -> Value {
     json!(vec![&one[0]; many])
 }
 
-/// A list with as many entries as are allowed, or as fill several statements, no two of them the same. Nothing where there
-/// are no so many: of an enumeration.
+/// A list of `most` entries or of several statements' worth, no two of them equal. `None` for an enumeration, which has
+/// too few values.
 pub fn different(one: &Value, of: &str, most: usize) -> Option<Value> {
     let different = |place: usize| match &one[0] {
         Value::Object(fields) => {

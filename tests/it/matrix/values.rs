@@ -1,11 +1,11 @@
-//! What nobody should send.
+//! Invalid and hostile input values.
 
 use serde_json::{Value, json};
 
-/// Stands for half of a surrogate pair, which no string of Rust can hold; put into the text of the request at last.
+/// Represents half a surrogate pair, which no Rust string can hold. It is put into the text of the request at the end.
 pub const SURROGATE: &str = "@@surrogate@@";
 
-/// Values that somebody sends in the place of a good one, whatever the type of the place.
+/// Hostile values for a place of any type.
 pub fn hostile(of: &str, foreign: &Value) -> Vec<Value> {
     let mut values = vec![json!(null), json!([]), json!({}), json!([[[]]]), json!({ "a": { "b": [] } }), json!(true)];
     let texts = [

@@ -1,4 +1,5 @@
-//! What may happen to a notification after it was sent, the requests for it, and what operators see of all that was sent.
+//! What can happen to a notification after it was sent, the requests for that, and the operators' view of all sent
+//! notifications.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -13,20 +14,20 @@ use super::log::{Sent, number};
 use super::op::{Mix, hours};
 use super::request::Call;
 
-/// What an operator sees of a notification.
+/// The fields of a notification that operators see.
 const SENT: &str = "kind title status publishAt expiresAt stats { deliveredCount readCount } statsByHour { readCount }";
 
-/// How many notifications there are to choose from.
+/// The number of newest notifications to choose from.
 const RECENT: usize = 8;
 
-/// What happens to what was sent, which is chosen among the newest.
+/// What happens to a sent notification, which is chosen among the newest.
 #[derive(Clone, Debug)]
 pub enum Fate {
     Amend(Index, Patch),
     Retract(Index),
-    /// What is past the retention window is deleted.
+    /// Deletes everything past the retention window.
     Sweep,
-    /// Those who have received and read it are counted, and an operator looks.
+    /// Counts recipients and readers, and compares the operators' view.
     Count,
 }
 
@@ -35,13 +36,13 @@ pub enum Fate {
 pub struct Patch {
     pub is_edited: bool,
     pub publish: Option<i64>,
-    /// `Some(None)`: by the type's ttl again.
+    /// `Some(None)` restores the type's TTL.
     #[expect(clippy::option_option, reason = "left out, cleared or a value")]
     pub expiry: Option<Option<i64>>,
 }
 
 pub fn fate() -> impl Strategy<Value = Fate> {
-    // To be published at once, or at another time.
+    // Published at once, or at another time.
     let publish = option::weighted(0.25, prop_oneof![1 => -1..=0_i64, 2 => hours()]);
     let expiry = option::of(option::weighted(0.7, hours()));
     let patch =
@@ -67,7 +68,7 @@ impl Tenant {
         self.recent(of).expect("nothing is asked where there is nothing to choose from")
     }
 
-    /// The number of one of the newest notifications that are for anybody.
+    /// The number of one of the newest notifications that have an audience.
     fn recent(&self, of: Index) -> Option<usize> {
         let heard = self.sent.iter().enumerate().rev().filter(|(_, sent): &(usize, &Sent)| !sent.is_noise());
         let recent: Vec<usize> = heard.map(|(number, _)| number).take(RECENT).collect();
@@ -76,7 +77,7 @@ impl Tenant {
 }
 
 impl<'a> Driver<'a> {
-    /// Does what is no request, and tells whether that was all.
+    /// Does what needs no request. Returns whether nothing is left to do.
     pub(super) async fn chore(&mut self, fate: &Fate) -> Result<bool, String> {
         match fate {
             Fate::Sweep => {
@@ -117,7 +118,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Counts, and compares all that was sent with the model, newest first.
+    /// Counts, and compares all sent notifications with the model, newest first.
     pub async fn compare_sent(&self) -> Result<(), String> {
         tally::count(&self.app.app).await.map_err(|error| error.to_string())?;
         let observed = self.sent(&Value::Null).await;
@@ -156,8 +157,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The second of the counts stands for itself where not everybody looks after each step: somewhere between those who
-    /// have been shown it and those to whom it goes.
+    /// If not all users look after each step, the delivered count may be anything from the users who have seen it to
+    /// the users it is for. It then counts as correct.
     fn observed_line(&self, of: &Value) -> String {
         let (delivered, read) = (&of["stats"]["deliveredCount"], &of["stats"]["readCount"]);
         let hours = of["statsByHour"].as_array().expect("it is a list").iter();

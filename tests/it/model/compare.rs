@@ -1,4 +1,4 @@
-//! What users see, by the server and by the model, written alike.
+//! The users' view, by the server and by the model, in the same notation.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;
@@ -11,7 +11,7 @@ use super::views;
 
 const ITEM: &str = "fragment Item on InboxItem { id title isRead isArchived type { code } }";
 
-/// What is compared of a user after a step.
+/// The fields of a user that are compared after a step.
 const SEEN: &str = "fragment Counts on InboxOverview { unread { count exact } unseen { count exact } \
       types { type { code } unread { count exact } latest { ...Item } } \
       total { count exact } views { ...Room } } \
@@ -23,7 +23,7 @@ const SEEN: &str = "fragment Counts on InboxOverview { unread { count exact } un
       read: inbox(first: 200, filter: { read: true }) { edges { cursor node { ...Item } } } \
       unread: inbox(first: 200, filter: { read: false }) { edges { cursor node { ...Item } } } }";
 
-/// The lists of a user, with what they are to show.
+/// The lists of a user, with their filters.
 const LISTS: [(&str, Filter); 4] = {
     let all = Filter { is_archived: false, is_read: None, of_type: None, target: None, action: None, sender: None };
     [
@@ -35,7 +35,7 @@ const LISTS: [(&str, Filter); 4] = {
 };
 
 impl Driver<'_> {
-    /// Compares what all users see, asked for in one batch.
+    /// Compares the views of all users, queried in one batch.
     pub async fn compare_all(&mut self) -> Result<(), String> {
         let query = format!("query($ids: [ID!]!) {{ inboxUsers(ids: $ids) {{ ...Seen }} }} {SEEN} {ITEM}");
         let (_, answer) = self.looking(Role::Service, "shop").send(&query, json!({ "ids": USERS })).await;
@@ -46,7 +46,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Compares what a user sees, who asks for themselves.
+    /// Compares the view of a user, queried by themselves.
     pub async fn compare_one(&mut self, user: usize) -> Result<(), String> {
         self.model.introduce(user);
         let seen = SEEN.replace("Seen on InboxUser", "Seen on Viewer");
@@ -82,7 +82,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Compares lists by what is in the notifications, and the inbox read in small pages.
+    /// Compares lists filtered by notification fields, and the inbox read in small pages.
     pub async fn compare_lists(&self, user: usize) -> Result<(), String> {
         let all = Filter::default();
         let mut lists = vec![(json!({ "types": ["news"] }), Filter { of_type: Some(2), ..all })];
@@ -107,7 +107,8 @@ impl Driver<'_> {
         self.compare_cursor(user).await
     }
 
-    /// The cursor of an overview names the place of which it is: the list has nothing newer, and all else is older.
+    /// The cursor of an overview is its position in the log: nothing in the list is newer, and everything else is
+    /// older.
     async fn compare_cursor(&self, user: usize) -> Result<(), String> {
         let user = self.looking(Role::User, USERS[user]);
         let overview =

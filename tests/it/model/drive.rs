@@ -1,4 +1,4 @@
-//! Plays a history to the server through its API, and to the model, and compares what both say.
+//! Runs a history against the server's API and the model, and compares the results.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use super::op::{AUTO, GROUPS, MANDATORY, Mix, Op, Select, TTLS, TYPES, USERS};
 use super::request::Call;
 use crate::support::{Actor, TestApp};
 
-/// No history lasts longer, in hours: after a year without a visit views go, too, which the model does not follow.
+/// The longest history in hours: after a year without a visit, the server deletes views, which the model does not do.
 const LONGEST: i64 = 360 * 24;
 
-/// A tenant of its own on the server, and the model of it.
+/// A tenant of its own on the server, and its model.
 pub struct Driver<'a> {
     pub(super) app: &'a TestApp,
-    /// The node that is asked what users see.
+    /// The node for reads.
     reader: &'a TestApp,
     tenant: String,
     pub(super) mix: Mix,
-    /// The instant of the model's hour 0.
+    /// The time of the model's hour 0.
     start: DateTime<Utc>,
     pub(super) model: Tenant,
-    /// Of all that was sent, by number.
+    /// The id of every sent notification, by number.
     pub(super) ids: Vec<String>,
-    /// Items that a user has been shown, by place in the log: id and cursor.
+    /// Items that a user has seen, by log position: id and cursor.
     pub(super) shown: [BTreeMap<usize, (String, String)>; USERS.len()],
-    /// The overview that a client of each user knows, with its tag.
+    /// The overview that each user's client knows, with its etag.
     pub(super) known: Vec<Value>,
-    /// All that overviews of each user have shown, by their tags, and the tags by that.
+    /// For each user, the content of all overviews by etag, and the etags by content.
     pub(super) tags: [[BTreeMap<String, String>; 2]; USERS.len()],
 }
 
@@ -63,7 +63,7 @@ impl<'a> Driver<'a> {
         Actor::new(self.app, &self.tenant, sub, role)
     }
 
-    /// Somebody who looks, through the other node.
+    /// A caller who reads, through the other node.
     pub(super) fn looking(&self, role: Role, sub: &str) -> Actor<'a> {
         Actor::new(self.reader, &self.tenant, sub, role)
     }
@@ -81,7 +81,7 @@ impl<'a> Driver<'a> {
         (self.start + TimeDelta::hours(hour)).to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
-    /// Does it on both sides, which must give the same answer.
+    /// Applies an operation to both sides, which must give the same answer.
     pub async fn apply(&mut self, op: &Op) -> Result<(), String> {
         match op {
             Op::Advance(hours) => return self.advance(*hours).await,
@@ -95,7 +95,7 @@ impl<'a> Driver<'a> {
         if let Ok(answer) = &mut observed {
             self.ids.extend(take_ids(answer));
             if matches!(op, Op::DeleteGroup(_)) {
-                // The model knows no ids of groups.
+                // The model has no ids of groups.
                 *answer = json!(!answer.is_null());
             }
         }
@@ -115,7 +115,7 @@ impl<'a> Driver<'a> {
         publish_due(&self.app.app).await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// The users who make a request, or whom it names.
+    /// The users who make a request, or are named in it.
     fn concerned(&self, call: &Call<'_>) -> Vec<usize> {
         let text = call.variables.to_string();
         let is_concerned =
@@ -123,7 +123,7 @@ impl<'a> Driver<'a> {
         (0..USERS.len()).filter(is_concerned).collect()
     }
 
-    /// Lets the tenant hear of users, of whom it may have heard before.
+    /// Introduces users to the tenant, unless it knows them already.
     async fn introduce(&mut self, users: &[usize]) {
         let new: Vec<usize> = users.iter().copied().filter(|user| !self.model.users[*user].is_known).collect();
         if new.is_empty() {
@@ -172,7 +172,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Takes the ids of what was sent out of an answer.
+/// Removes the ids of sent notifications from an answer and returns them.
 fn take_ids(answer: &mut Value) -> Vec<String> {
     match answer {
         Value::Array(all) => all.iter_mut().flat_map(take_ids).collect(),
@@ -184,7 +184,7 @@ fn take_ids(answer: &mut Value) -> Vec<String> {
     }
 }
 
-/// One of the items that a user has been shown, if there is any.
+/// One of the items that a user has seen, if any.
 pub(super) fn pick(shown: &BTreeMap<usize, (String, String)>, of: Index) -> Option<usize> {
     let places: Vec<&usize> = shown.keys().collect();
     (!places.is_empty()).then(|| *places[of.index(places.len())])

@@ -1,4 +1,4 @@
-//! The model: a tenant in memory, in which everything arrives at once.
+//! The model: a tenant in memory that delivers everything at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::op::{AUTO, Change, Draft, GROUPS, Listener, MANDATORY, Switch, To, US
 use super::switches::Switches;
 use super::views::Views;
 
-/// Codes of refusals.
+/// An answer, or an error code.
 pub type Answer = Result<Value, &'static str>;
 
 #[derive(Debug, Default)]
@@ -18,10 +18,10 @@ pub struct Tenant {
     pub views: Views,
     /// By number.
     pub sent: Vec<Sent>,
-    /// Numbers of what was published, by place.
+    /// The numbers of the published notifications, by log position.
     pub log: Vec<usize>,
     pub users: [User; USERS.len()],
-    /// Topics that the members hear of; nothing where the group is not there.
+    /// The topics of the group, or `None` if it does not exist.
     groups: [Option<BTreeSet<(usize, usize)>>; GROUPS.len()],
     defaults: Switches,
 }
@@ -29,9 +29,9 @@ pub struct Tenant {
 #[derive(Debug, Default)]
 pub struct User {
     pub is_known: bool,
-    /// By place in the log.
+    /// By log position.
     pub inbox: BTreeMap<usize, Item>,
-    /// The length of the log when they last saw the whole inbox.
+    /// The length of the log when the user last saw the whole inbox.
     seen: usize,
     topics: BTreeSet<(usize, usize)>,
     follows: BTreeSet<usize>,
@@ -45,14 +45,14 @@ pub struct Item {
     pub is_archived: bool,
 }
 
-/// Which items a mark is about, by their places in the log.
+/// The items that a mark selects, by log position.
 #[derive(Debug)]
 pub enum Which {
     These(Vec<usize>),
     Matching { types: Option<Vec<usize>>, target: Option<usize>, up_to: Option<usize> },
 }
 
-/// Which items a list shows; conditions left out do not count.
+/// The items that a list shows. `None` means no condition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
     pub is_archived: bool,
@@ -90,7 +90,7 @@ impl Tenant {
         }
     }
 
-    /// Those on a target that a user or group has.
+    /// The topics of a user or group.
     fn topics(&mut self, who: Listener) -> Result<&mut BTreeSet<(usize, usize)>, &'static str> {
         match who {
             Listener::User(user) => Ok(&mut self.users[user].topics),
@@ -152,7 +152,7 @@ impl Tenant {
         json!(self.groups[group].take().is_some())
     }
 
-    /// Answers with all switches as the user then sees them.
+    /// Returns all switches as the user then sees them.
     pub fn prefer(&mut self, user: usize, switch: Switch, on: Option<bool>) -> Answer {
         if matches!(switch, Switch::Type(MANDATORY)) && on == Some(false) {
             return Err("BAD_USER_INPUT");
@@ -166,7 +166,7 @@ impl Tenant {
         Switches::default().shown(&self.defaults)
     }
 
-    /// Answers with how many items changed.
+    /// Returns how many items changed.
     pub fn mark(&mut self, user: usize, change: Change, which: &Which) -> Value {
         let mut changed_count = 0;
         for (place, old) in self.users[user].inbox.clone() {
@@ -197,7 +197,7 @@ impl Tenant {
         json!(changed_count)
     }
 
-    /// Answers with the unread count that is left.
+    /// Returns the unread count that is left.
     pub fn see(&mut self, user: usize, only: Option<usize>) -> Value {
         if only.is_none_or(|of_type| of_type == AUTO) {
             let all = Which::Matching { types: Some(vec![AUTO]), target: None, up_to: None };
@@ -209,7 +209,7 @@ impl Tenant {
         json!(self.list(user, Filter { is_read: Some(false), ..Filter::default() }).len())
     }
 
-    /// What a list shows: places in the log, newest first.
+    /// Returns the items of a list with their log positions, newest first.
     pub fn list(&self, user: usize, filter: Filter) -> Vec<(usize, Item)> {
         let shows = |(place, item): &(&usize, &Item)| {
             let sent = &self.sent[self.log[**place]];
@@ -227,7 +227,7 @@ impl Tenant {
         items.map(|(place, item)| (*place, *item)).collect()
     }
 
-    /// How many items of the inbox proper arrived since they last saw it.
+    /// The number of items in the inbox proper that arrived since the user last saw it.
     pub fn unseen(&self, user: usize) -> usize {
         let seen = self.users[user].seen;
         self.list(user, Filter::default()).iter().filter(|(place, _)| *place >= seen).count()
@@ -235,7 +235,7 @@ impl Tenant {
 }
 
 impl Which {
-    /// A match is about the inbox proper, but for the one that takes out of the archive.
+    /// A match selects from the inbox proper, except `Unarchive`, which selects from the archive.
     fn names(&self, place: usize, draft: &Draft, item: Item, change: Change) -> bool {
         match self {
             Self::These(places) => places.contains(&place),

@@ -1,4 +1,4 @@
-//! Why users have notifications, or have not: what is explained is what their lists show, and for a reason that the model knows.
+//! Why users have a notification or not: explanations agree with the lists, and give a reason that the model permits.
 
 use serde_json::{Map, Value, json};
 use tidings::auth::Role;
@@ -8,11 +8,11 @@ use super::expected::Tenant;
 use super::log::Sent;
 use super::op::{To, USERS};
 
-/// Notifications of one request.
+/// The number of notifications in one request.
 const NOTIFICATIONS: usize = 4;
 
 impl Driver<'_> {
-    /// Compares the newest notifications that are for anybody and kept, each with every user of whom the tenant has heard.
+    /// Compares the newest notifications that have an audience and are kept, each with every user known to the tenant.
     pub async fn compare_explanations(&self, many: usize) -> Result<(), String> {
         let heard = self.model.sent.iter().enumerate().rev().filter(|(_, sent)| !sent.is_noise() && !sent.is_swept);
         let numbers: Vec<usize> = heard.map(|(number, _)| number).take(many).collect();
@@ -58,7 +58,8 @@ fn name(number: usize, user: usize) -> String {
 }
 
 impl Tenant {
-    /// What may be said of a notification and a user. Why somebody has it not is told as things are now.
+    /// The decisions that are permitted for a notification and a user. The reason for a missing item reflects the
+    /// current state.
     fn decisions(&self, sent: &Sent, user: usize) -> Vec<&'static str> {
         match (sent.status(self.hour), sent.published) {
             ("RETRACTED", _) => return vec!["RETRACTED"],
@@ -88,7 +89,7 @@ impl Tenant {
             if !self.wants(&sent.draft, user) {
                 may.extend(off);
             } else if !is_named {
-                // It was deleted, or is wanted only now.
+                // It was deleted, or the user wants it only now.
                 may.push("GONE");
             }
         }

@@ -1,4 +1,4 @@
-//! The model of what was sent: when it is published, to whom it goes, and what becomes of it.
+//! The model of sent notifications: their publication, audience and fate.
 
 use std::collections::BTreeSet;
 
@@ -8,28 +8,28 @@ use super::after::Patch;
 use super::expected::{Answer, Item, Tenant};
 use super::op::{Draft, TARGETS, TTLS, To, USERS};
 
-/// Hours after which a sweep deletes what was published, or cancelled.
+/// The number of hours after which a sweep deletes a published or cancelled notification.
 pub const RETENTION: i64 = 30 * 24;
 
-/// A notification. Its number, which its title tells, is how many were sent before it.
+/// A notification. Its number, which is in its title, is the number of notifications sent before it.
 #[derive(Debug)]
 pub struct Sent {
     pub draft: Draft,
-    /// How often its text was amended, which its title tells, too.
+    /// How many times its text was amended, which the title also shows.
     edits: usize,
-    /// The hour at which it is to be published, as long as it waits for it.
+    /// The hour of publication while it is scheduled.
     due: Option<i64>,
-    /// Its place in the log, and the hour at which it got there.
+    /// Its log position, and the hour of its publication.
     pub published: Option<(usize, i64)>,
-    /// The hour from which on it is in no list.
+    /// The hour from which it is in no list.
     pub expires: Option<i64>,
     retracted: Option<i64>,
     pub is_swept: bool,
-    /// Those to whom it goes, and those to whose inboxes it has certainly come.
+    /// The users it is for, and the users who certainly have it in their inbox.
     pub reached: BTreeSet<usize>,
     pub arrived: BTreeSet<usize>,
     pub readers: BTreeSet<usize>,
-    /// Those whom it was for, but did not want it.
+    /// Users it was for who did not want it.
     pub unwanted: BTreeSet<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Sent {
         }
     }
 
-    /// Whether it is about something that nobody listens to.
+    /// Whether it is about a target without subscribers.
     pub fn is_noise(&self) -> bool {
         matches!(self.draft.to, To::Subscribers(target, _) if target == TARGETS.len())
     }
@@ -63,12 +63,12 @@ impl Sent {
     }
 }
 
-/// The number that a title tells.
+/// The number in a title.
 pub fn number(title: &str) -> usize {
     title[1..].trim_end_matches('\'').parse().expect("titles are n, the number, and a stroke for each change")
 }
 
-/// A target that no user and no group ever subscribes to.
+/// A draft about a target that no user and no group ever subscribes to.
 pub fn noise() -> Draft {
     Draft { to: To::Subscribers(TARGETS.len(), 0), of_type: 0, sender: None, later: None, lasts: None }
 }
@@ -104,7 +104,7 @@ impl Tenant {
         Ok(json!(drafts.iter().map(|_| json!({ "replayed": false })).collect::<Vec<_>>()))
     }
 
-    /// Hours go by, and what falls due is published, in the order of its time.
+    /// Advances the clock and publishes what falls due, in the order of the times.
     pub fn advance(&mut self, hours: i64) {
         self.hour += hours;
         let waiting = self.sent.iter().enumerate().filter_map(|(number, sent)| Some((sent.due?, number)));
@@ -115,7 +115,7 @@ impl Tenant {
         }
     }
 
-    /// To whoever hears and wants it now.
+    /// Publishes to all who are subscribed now and want it.
     fn publish(&mut self, number: usize) {
         let (place, hour) = (self.log.len(), self.hour);
         self.log.push(number);
@@ -141,7 +141,7 @@ impl Tenant {
         }
     }
 
-    /// Answers with title and status.
+    /// Returns the title and the status.
     pub fn amend(&mut self, number: usize, patch: &Patch) -> Answer {
         let hour = self.hour;
         let sent = &mut self.sent[number];
@@ -164,7 +164,7 @@ impl Tenant {
         Ok(json!({ "title": sent.title(number), "status": sent.status(hour) }))
     }
 
-    /// Answers with title and status.
+    /// Returns the title and the status.
     pub fn retract(&mut self, number: usize) -> Answer {
         let hour = self.hour;
         let sent = &mut self.sent[number];
@@ -181,7 +181,7 @@ impl Tenant {
         Ok(json!({ "title": sent.title(number), "status": "RETRACTED" }))
     }
 
-    /// What is past the retention window goes.
+    /// Deletes everything past the retention window.
     pub fn sweep(&mut self) {
         let hour = self.hour;
         for sent in &mut self.sent {
@@ -193,7 +193,7 @@ impl Tenant {
         self.views.forget_keys(hour - RETENTION);
     }
 
-    /// The tenant hears of a user, whose inbox reaches back as far as the retention window.
+    /// Introduces a user to the tenant. Their inbox reaches back as far as the retention window.
     pub fn introduce(&mut self, user: usize) {
         if !std::mem::replace(&mut self.users[user].is_known, true) {
             self.forget_old(user);
@@ -205,7 +205,7 @@ impl Tenant {
         self.users[user].inbox.retain(|place, _| !sent[log[*place]].is_old(hour));
     }
 
-    /// A user has been shown all that is in their inbox.
+    /// Records that a user has seen everything in their inbox.
     pub fn show(&mut self, user: usize) {
         for place in self.users[user].inbox.keys() {
             let sent = &mut self.sent[self.log[*place]];

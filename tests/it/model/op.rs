@@ -1,4 +1,4 @@
-//! What may happen in a tenant, and how often.
+//! The operations in a tenant, and their frequencies.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -9,44 +9,44 @@ use super::after::{Fate, fate};
 use super::views::{Deed, deed};
 
 pub const USERS: [&str; 5] = ["ada", "bob", "cyd", "dan", "eve"];
-/// Does nothing and is not named: unless all are introduced, the tenant first hears of this one at the end.
+/// This user does nothing and is not named. Unless all are introduced, the tenant learns of them only at the end.
 pub const NEWCOMER: usize = 4;
 /// In catalogue order.
 pub const TYPES: [&str; 3] = ["alert", "chat", "news"];
-/// Its items reach everybody, whatever they prefer.
+/// Its items reach all users regardless of their preferences.
 pub const MANDATORY: usize = 0;
-/// Its items are read by looking at them.
+/// Its items become read by being listed.
 pub const AUTO: usize = 1;
-/// Hours after which what is of a type expires, unless it says otherwise.
+/// The hours after which notifications of a type expire, unless they state an expiry.
 pub const TTLS: [Option<i64>; TYPES.len()] = [None, Some(120), None];
 pub const GROUPS: [&str; 2] = ["crew", "staff"];
 pub const TARGETS: [&str; 2] = ["d1", "d2"];
 /// In the order of their codes.
 pub const ACTIONS: [&str; 2] = ["comment", "like"];
 
-/// Which histories to make.
+/// The kind of histories to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// Everybody looks after each step, so that default preferences count for all that comes after.
+    /// Every user looks after each step, so default preferences apply to everything that follows.
     Watched,
-    /// One user looks after each step, and long stretches of the log concern nobody. Default preferences are left out:
-    /// they count for what nobody has looked at yet, which the model does not follow.
+    /// One user looks after each step, and long stretches of the log concern no user. There are no default preferences:
+    /// they also apply to notifications not looked at yet, which the model does not do.
     Unwatched,
 }
 
-/// Something happens, then a user looks.
+/// An operation, and the user who looks afterwards.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub op: Op,
     pub looks: usize,
 }
 
-/// Users, types and so on are places in the lists above.
+/// Users, types and so on are indexes into the lists above.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// One by itself, or several in one batch.
+    /// One notification alone, or several in a batch.
     Send(Vec<Draft>),
-    /// Reminders about something that nobody listens to.
+    /// Reminders about a target without subscribers.
     Noise(usize),
     Subscribe(Listener, usize, Vec<usize>),
     Unsubscribe(Listener, usize, Option<Vec<usize>>),
@@ -61,11 +61,11 @@ pub enum Op {
     Mark(usize, Change, Select),
     /// The whole inbox, or one type.
     See(usize, Option<usize>),
-    /// Something about views.
+    /// An operation on views.
     View(Deed),
-    /// Something that happens to what was sent before.
+    /// A change to notifications sent before.
     After(Fate),
-    /// Hours go by, and what falls due is published.
+    /// Hours pass, and what falls due is published.
     Advance(i64),
 }
 
@@ -74,9 +74,9 @@ pub struct Draft {
     pub to: To,
     pub of_type: usize,
     pub sender: Option<usize>,
-    /// Hours until it is published; at once otherwise.
+    /// Hours until publication; at once if `None`.
     pub later: Option<i64>,
-    /// Hours from then until it expires.
+    /// Hours from then until the expiry.
     pub lasts: Option<i64>,
 }
 
@@ -112,7 +112,7 @@ pub enum Change {
 
 #[derive(Clone, Debug)]
 pub enum Select {
-    /// Among the items that the user has ever been shown.
+    /// Among the items that the user has ever seen.
     Ids(Vec<Index>),
     Matching {
         types: Option<Vec<usize>>,
@@ -121,7 +121,7 @@ pub enum Select {
     },
 }
 
-/// Some of the places in a list, at least one.
+/// Some of the indexes of a list, at least one.
 fn some_of<const N: usize>(_: &[&str; N]) -> impl Strategy<Value = Vec<usize>> + use<N> {
     subsequence((0..N).collect::<Vec<_>>(), 1..=N)
 }
@@ -130,7 +130,7 @@ pub fn users() -> impl Strategy<Value = Vec<usize>> {
     subsequence((0..NEWCOMER).collect::<Vec<_>>(), 1..=NEWCOMER)
 }
 
-/// Ada more often than the others, so that more comes together in one inbox.
+/// Ada more often than the others, so that more happens in one inbox.
 pub fn user() -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0), 1 => 0..NEWCOMER]
 }
@@ -139,7 +139,7 @@ pub fn history(mix: Mix) -> impl Strategy<Value = Vec<Step>> {
     vec((op(mix), 0..NEWCOMER).prop_map(|(op, looks)| Step { op, looks }), 1..=50)
 }
 
-/// From now until something: mostly a few hours, sometimes days.
+/// Hours from now: mostly a few, sometimes days.
 pub fn hours() -> impl Strategy<Value = i64> {
     prop_oneof![6 => 1..=6_i64, 1 => (1..=12_i64).prop_map(|days| 24 * days)]
 }
@@ -161,18 +161,18 @@ fn op(mix: Mix) -> BoxedStrategy<Op> {
             1 => (switch(), any::<Option<bool>>()).prop_map(|(of, on)| Op::PreferByDefault(of, on)),
         ]
         .boxed(),
-        // The server walks a short stretch of the log, and beyond 256 entries goes by channels; beyond 1,000 it moves
-        // cursors for their own sake.
+        // The server reads short stretches of the log directly; beyond 256 entries it reads by channel. Beyond 1,000 it
+        // also moves cursors that nothing else moves.
         Mix::Unwatched => prop_oneof![20 => everybody, 1 => select(vec![3, 300, 900]).prop_map(Op::Noise)].boxed(),
     }
 }
 
-/// Sometimes so far that what was sent before is past the retention window, or nearly.
+/// Sometimes so far that older notifications are past the retention window, or nearly.
 fn advance() -> impl Strategy<Value = Op> {
     prop_oneof![3 => 1..=6_i64, 1 => (1..=31_i64).prop_map(|days| 24 * days)].prop_map(Op::Advance)
 }
 
-/// Who hears what.
+/// Changes of subscriptions, follows and groups.
 fn hearing() -> impl Strategy<Value = Op> {
     let group = || 0..GROUPS.len();
     let pair = || (user(), 1..NEWCOMER).prop_map(|(user, by)| (user, (user + by) % NEWCOMER));

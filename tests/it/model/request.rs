@@ -1,4 +1,4 @@
-//! The requests that make things happen.
+//! The requests for each operation.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;
@@ -8,7 +8,7 @@ use super::log::noise;
 use super::op::{ACTIONS, Change, Draft, GROUPS, Listener, Op, Select, Switch, TARGETS, TYPES, To, USERS};
 use crate::support::Actor;
 
-/// A request: who makes it, what it is, and where in its data the answer is.
+/// A request: its caller, its query, and the path of the answer in its data.
 pub struct Call<'a> {
     pub actor: Actor<'a>,
     pub query: String,
@@ -17,7 +17,7 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The answer, or the code of the refusal.
+    /// Returns the answer, or the error code.
     pub async fn ask(&self) -> Result<Value, String> {
         let (_, answer) = self.actor.send(&self.query, self.variables.clone()).await;
         match answer["errors"][0]["extensions"]["code"].as_str() {
@@ -28,17 +28,17 @@ impl Call<'_> {
     }
 }
 
-/// What some of the places in a list are called.
+/// The names at some indexes of a list.
 fn named(places: &[usize], names: &[&'static str]) -> Vec<&'static str> {
     places.iter().map(|place| names[*place]).collect()
 }
 
-/// A target; behind the last one is another, which nobody listens to.
+/// A target. The index behind the last one is a target without subscribers.
 fn on(target: usize) -> Value {
     json!({ "type": "doc", "externalId": TARGETS.get(target).unwrap_or(&"void") })
 }
 
-/// What to hear of a target: some actions.
+/// The actions to subscribe to.
 fn actions_of(places: &[usize]) -> Value {
     json!({ "actions": named(places, &ACTIONS) })
 }
@@ -67,7 +67,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Changes of who hears what.
+    /// Changes of subscriptions, follows and groups.
     fn listening(&self, op: &Op) -> Call<'a> {
         let (actor, head, variables, path) = match op {
             Op::Subscribe(who, target, actions) => {
@@ -197,7 +197,7 @@ impl<'a> Driver<'a> {
         Call { actor: self.service(), query, variables: json!({ "of": inputs }), path: "/sent" }
     }
 
-    /// Of the notification with a number, which its title tells.
+    /// The input for the notification with this number, which is in its title.
     fn input(&self, number: usize, draft: &Draft) -> (&'static str, Value) {
         let (variant, mut input) = match &draft.to {
             To::Everyone => ("announcement", json!({ "audience": { "everyone": true } })),

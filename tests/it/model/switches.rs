@@ -1,4 +1,4 @@
-//! What a user, or the tenant by default, wants to hear.
+//! The preferences of a user, or the tenant's defaults.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl Switches {
             Switch::Type(of_type) => self.types[of_type] = on,
         }
     }
-    /// Whether a user with these switches, over the tenant's defaults, wants to hear something.
+    /// Whether a user with these switches, over the tenant's defaults, wants a notification.
     pub fn want(&self, defaults: &Self, draft: &Draft) -> bool {
         let by_type = self.types[draft.of_type].or(defaults.types[draft.of_type]).unwrap_or(true);
         let by_action = match draft.to {
@@ -27,7 +27,7 @@ impl Switches {
         draft.of_type == MANDATORY || (by_type && by_action)
     }
 
-    /// As the user sees them: all types, and the actions that they or the tenant have set.
+    /// The switches as the user sees them: all types, and the actions that the user or the tenant has set.
     pub fn shown(&self, defaults: &Self) -> Value {
         let types = TYPES.iter().enumerate().map(|(place, code)| {
             let on = self.types[place].or(defaults.types[place]).unwrap_or(true);

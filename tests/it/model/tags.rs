@@ -1,5 +1,5 @@
-//! Tags of overviews: a client that knows one, however old, is told nothing exactly where all that it would be told is what it knows, on whichever node. And
-//! polls: what is remembered of their answers is what is answered to other requests at the same moment.
+//! Etags of overviews: for any etag that a client knows, however old, each node returns null exactly if the overview
+//! would show the same. And polls: a cached response equals the response to other requests at that moment.
 
 use serde_json::{Map, Value, json};
 use tidings::auth::Role;
@@ -8,7 +8,7 @@ use super::drive::Driver;
 use super::op::USERS;
 use crate::support::Actor;
 
-/// All that an overview shows but its cursor.
+/// All fields of an overview but its cursor.
 const ALL: &str = "fragment All on InboxOverview { etag unread { count exact } unseen { count exact } total { count exact } \
     views { id code externalId unread { count exact } lastActivityAt lastVisitedAt latest } ...Types } \
     fragment Types on InboxOverview { types { type { id code title group readPolicy mandatory ttlSeconds icon ui } unread { count exact } latest { ...Item } } } fragment Item on InboxItem { \
@@ -19,15 +19,15 @@ const ALL: &str = "fragment All on InboxOverview { etag unread { count exact } u
 const LISTS: &str = "inbox(first: 5) { nodes { ...Item } pageInfo { hasNextPage endCursor } } \
     archive: inbox(first: 3, filter: { state: ARCHIVED }) { nodes { ...Item } }";
 
-/// What an overview shows that may be remembered as it was answered.
+/// Fields of an overview with a cacheable response.
 const OVERVIEW: &str =
     "overview(cap: 2) { cursor unread { count exact } unseen { count exact } ...Types here: cursor }";
 
-/// What a client asks with at first.
+/// The etag of a client's first request.
 const NONE: &str = "0000000000000000";
 
 impl Driver<'_> {
-    /// Asks both nodes for the overviews of all users, by the tags that are known of them and without.
+    /// Queries both nodes for the overviews of all users, with the known etags and without.
     pub async fn compare_tags(&mut self) -> Result<(), String> {
         let nodes = [self.actor(Role::Service, "shop"), self.looking(Role::Service, "shop")];
         let known = self.known.clone();
@@ -38,7 +38,7 @@ impl Driver<'_> {
             self.compare_poll(USERS[user], &one[user]).await?;
             let as_shown = |by: &Value| {
                 let overview = &by["overview"];
-                // By the board a node knows the log as far as it had gone when it last asked the database itself.
+                // With the Redis validation, a node knows the end of the log only as of its last database read.
                 let overview = if self.knows_the_end() { overview.clone() } else { without(overview, "cursor") };
                 [overview, by["inbox"].clone(), by["archive"].clone()]
             };
@@ -59,8 +59,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Notes what an overview shows and its tag: of all that there were in this history, those with the same tag show the same, and those
-    /// that show the same have the same tag.
+    /// Records an overview and its etag. In the whole history, overviews with the same etag are equal, and equal
+    /// overviews have the same etag.
     fn note_tag(&mut self, user: usize, all: &Value) -> Result<(), String> {
         let (shows, tag) = (shown(all).to_string(), all["etag"].to_string());
         let [by_tag, by_shown] = &mut self.tags[user];
@@ -75,7 +75,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Asks both nodes twice as a user themselves, who is told what somebody else is told of them.
+    /// Queries both nodes twice as the user, who must get the same as another caller gets about them.
     async fn compare_poll(&self, user: &str, all: &Value) -> Result<(), String> {
         if all["overview"].is_null() {
             return Ok(());
@@ -98,7 +98,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Whether each node says of an inbox that it is shown as of the end of the log, whatever was sent to others meanwhile.
+    /// Whether each node reports an inbox as of the end of the log, even after sends to others.
     fn knows_the_end(&self) -> bool {
         !self.app.app.config.board
     }
@@ -119,7 +119,7 @@ impl Driver<'_> {
     }
 }
 
-/// All of it but what it is told from others by.
+/// Everything but the etag.
 fn shown(all: &Value) -> Value {
     without(all, "etag")
 }

@@ -1,4 +1,4 @@
-//! Views that read themselves: what may happen in them, the model of them, and the requests.
+//! Views that a visit marks as read: the operations, the model, and the requests.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::request::Call;
 const VIEWS: [&str; 3] = ["feed", "plan", "team"];
 const KEYS: [&str; 2] = ["k1", "k2"];
 
-/// What happens to views. Who joins or leaves by themselves is one user; the partner names some.
+/// An operation on views. A user joins or leaves alone; the backend names several users.
 #[derive(Clone, Debug)]
 pub enum Deed {
     Record(Vec<Activity>),
@@ -67,9 +67,9 @@ struct View {
     exists: bool,
     position: usize,
     latest: Option<usize>,
-    /// By user: how much of it they have seen.
+    /// By user: the last position that they have seen.
     members: BTreeMap<usize, usize>,
-    /// By key: actor and preview, and the hour at which it was used first.
+    /// By key: actor and preview, and the hour of the first use.
     used: BTreeMap<usize, ((Option<usize>, usize), i64)>,
 }
 
@@ -122,7 +122,7 @@ impl Views {
         }
     }
 
-    /// All or none. Answers with what is then unread of each actor in the view of each.
+    /// Records all activities or none. Returns the unread count of each actor in the view of each.
     fn record(&mut self, activities: &[Activity], hour: i64) -> Answer {
         let mut after = self.views.clone();
         for Activity { view, actor, key, preview } in activities {
@@ -145,19 +145,19 @@ impl Views {
         Ok(json!(activities.iter().map(unread).collect::<Vec<_>>()))
     }
 
-    /// A sweep deletes the keys that were used before an hour.
+    /// Deletes the keys first used before an hour, as a sweep does.
     pub fn forget_keys(&mut self, before: i64) {
         for view in &mut self.views {
             view.used.retain(|_, (_, hour)| *hour >= before);
         }
     }
 
-    /// How much a user has not seen.
+    /// The unread count of a user.
     pub fn unread(&self, user: usize) -> usize {
         self.views.iter().map(|view| view.unread(user)).sum()
     }
 
-    /// The views that a user is in, by name; or only those with something unread.
+    /// The views of a user, by name; or only those with something unread.
     pub fn lines(&self, user: usize, only_unread: bool, cap: usize) -> Vec<String> {
         let of = VIEWS.iter().zip(&self.views).filter(|(_, view)| view.members.contains_key(&user));
         let shown = of.filter(|(_, view)| !only_unread || view.unread(user) > 0);

@@ -1,4 +1,4 @@
-//! Copies of a database that is served, and what goes on after one was restored.
+//! Backups of a database in use, and the server's behaviour after a restore.
 
 use std::collections::HashSet;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::support::{ITEMS, Kind, Process, SECRET, Socket, TestApp, everyone, ev
 const SEND: &str =
     "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
 
-/// Announces to everyone so many times; gives the ids of what was sent.
+/// Sends an announcement to everyone per title; returns the ids.
 async fn send(app: &TestApp, titles: impl Iterator<Item = String>) -> Vec<Value> {
     let input =
         |title| json!({ "announcement": { "type": "news", "audience": everyone(), "content": { "title": title } } });
@@ -24,7 +24,7 @@ async fn send(app: &TestApp, titles: impl Iterator<Item = String>) -> Vec<Value>
     ids
 }
 
-/// What was acknowledged before a copy was begun is in it, and the copy is whole, whoever writes meanwhile.
+/// A backup contains everything acknowledged before it began, and is consistent despite concurrent writes.
 #[tokio::test]
 async fn a_copy_has_all_that_was_acknowledged_before_it_was_begun() {
     let Some(database) = Kind::Sqlite.make().await else { return };
@@ -90,13 +90,14 @@ async fn a_copy_takes_nothings_place_and_leaves_nothing_unfinished() {
         assert!(!is_done);
         log
     };
-    assert!(backup(&there, &database.url).contains("there.db is there already"));
+    assert!(backup(&there, &database.url).contains("there.db already exists"));
     assert_eq!(std::fs::read(&there).unwrap(), b"something else");
     assert!(backup(&folder.path().join("new.db"), &missing).contains("missing.db: unable to open database file"));
     assert!(
-        backup(&folder.path().join("no/new.db"), &database.url).contains("new.db cannot be made: there is no folder")
+        backup(&folder.path().join("no/new.db"), &database.url)
+            .contains("new.db cannot be created: there is no folder")
     );
-    assert!(backup(&folder.path().join("new.db"), "postgres://postgres@127.0.0.1/x").contains("only SQLite's files"));
+    assert!(backup(&folder.path().join("new.db"), "postgres://postgres@127.0.0.1/x").contains("only SQLite databases"));
     for suffix in ["-journal", "-wal", "-shm", "-serve", "-use"] {
         let path = format!("{}{suffix}", database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap());
         let _ = std::fs::remove_file(&path);
@@ -105,10 +106,10 @@ async fn a_copy_takes_nothings_place_and_leaves_nothing_unfinished() {
     let foreign = format!("sqlite://{}", there.display());
     assert!(backup(&folder.path().join("new.db"), &foreign).contains("there.db: file is not a database"));
     std::fs::write(&there, "").unwrap();
-    assert!(backup(&folder.path().join("new.db"), &foreign).contains("there.db is no database of Tidings"));
+    assert!(backup(&folder.path().join("new.db"), &foreign).contains("there.db is not a database of Tidings"));
     let damaged = folder.path().join("damaged.db");
     let mut bytes = std::fs::read(database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap()).unwrap();
-    // Of a page alone it may be what nothing is written in.
+    // A single page might be unused, so damage a quarter of the file.
     let (quarter, half) = (bytes.len() / 4, bytes.len() / 2);
     bytes[quarter..half].fill(0x5a);
     std::fs::write(&damaged, bytes).unwrap();
@@ -118,7 +119,7 @@ async fn a_copy_takes_nothings_place_and_leaves_nothing_unfinished() {
     assert_eq!(left, ["damaged.db", "there.db"]);
 }
 
-/// Where a process was killed, the next one makes its copy all the same; what is somebody else's stays.
+/// After a killed backup, the next one succeeds. Files of others stay.
 #[tokio::test]
 async fn a_copy_that_was_cut_off_is_in_nobodys_way() {
     let Some(database) = Kind::Sqlite.make().await else { return };
@@ -135,7 +136,7 @@ async fn a_copy_that_was_cut_off_is_in_nobodys_way() {
     let other = std::fs::File::open(&part).unwrap();
     other.lock().unwrap();
     let (is_done, _, log) = backup();
-    assert!(!is_done && log.contains("new.db is being made by another process"), "{log}");
+    assert!(!is_done && log.contains("new.db is being written by another process"), "{log}");
     drop(other);
     let (is_done, _, log) = backup();
     assert!(is_done, "{log}");
@@ -151,7 +152,7 @@ async fn a_copy_that_is_told_to_stop_leaves_nothing() {
     let url = format!("sqlite://{}?mode=rwc", source.display());
     let holder = sea_orm::Database::connect(&url).await.unwrap();
     holder.execute_unprepared("CREATE TABLE tenant (id)").await.unwrap();
-    // Whoever wants to read waits for some seconds.
+    // A reader waits for some seconds.
     let txn = sea_orm::TransactionTrait::begin(&holder).await.unwrap();
     txn.execute_unprepared("COMMIT; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE").await.unwrap();
     for signal in ["-INT", "-TERM", "-HUP"] {
@@ -164,13 +165,16 @@ async fn a_copy_that_is_told_to_stop_leaves_nothing() {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let ended = child.wait_with_output().unwrap();
         let log = String::from_utf8(ended.stderr).unwrap();
-        assert!(ended.status.code() == Some(1) && log.contains("stopped before the copy was whole"), "{signal}: {log}");
+        assert!(
+            ended.status.code() == Some(1) && log.contains("stopped before the copy was complete"),
+            "{signal}: {log}"
+        );
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left, ["source.db"]);
 }
 
-/// Copies a database as operators do; nothing where a program for it is missing.
+/// Copies a database with the tools that operators use. `None` if a program is missing.
 fn copied(kind: Kind, from: &str, to: &str) -> Option<()> {
     let run = |words: &str| Command::new("sh").args(["-c", words]).stdout(Stdio::null()).status().unwrap().success();
     let name = |url: &str| url.rsplit_once('/').unwrap().1.to_owned();
@@ -220,11 +224,11 @@ async fn restored(kind: Kind) {
     let new = send(&app, (0..2000).map(|number| format!("new {number}"))).await;
     assert!(new.iter().all(|id| !sent.contains(id)), "a notification has the id of another one");
     assert_ne!(group(&app, "new").await, lost_group);
-    // Who had come in the meantime, and whoever comes in their place.
+    // A new user, who must not be mistaken for one created after the copy.
     app.user("somebody").overview().await;
     let node = app.listen().await;
 
-    // A cursor of what is lost means nothing: whoever has it is told to begin anew. The other has one of before.
+    // Cursors from after the copy are invalid: the server asks the client to start anew. `earlier` is still valid.
     let earlier = &before["viewer"]["overview"]["cursor"];
     for (user, after) in
         [("ada", &after["viewer"]["overview"]["cursor"]), ("newcomer", &newcomer["viewer"]["overview"]["cursor"])]
@@ -240,7 +244,7 @@ async fn restored(kind: Kind) {
     }
     node.stop().await;
 
-    // Nothing that is lost names anything else.
+    // No lost id refers to anything else now.
     let unread = async || app.user("ada").ask(items, json!({})).await["viewer"]["overview"]["unread"]["count"].clone();
     assert_eq!(unread().await, 2010);
     let ids = |of: &Value| -> Vec<Value> {
@@ -261,7 +265,7 @@ async fn restored(kind: Kind) {
         json!(null)
     );
 
-    // What was there before is still called the same.
+    // Ids from before the copy still work.
     assert_eq!(app.admin().ask(find, json!({ "id": old[3] })).await["sentNotification"]["title"], "before 3");
     assert_eq!(app.user("ada").ask(mark, json!({ "ids": known })).await["markRead"]["changedCount"], 10);
     assert_eq!(unread().await, 2000);
@@ -279,7 +283,7 @@ async fn restored(kind: Kind) {
     kept.remove().await;
 }
 
-/// All tables with generated ids are known, or their ids would not be raised.
+/// Checks that all tables with generated ids are known; the ids of unknown tables would not be advanced.
 async fn generated(app: &TestApp) {
     let backend = app.app.db.backend();
     let words = match backend {

@@ -1,5 +1,5 @@
-//! A database that hangs, is full, takes no writes, or is gone. What cannot be done is refused in time and with words, and what can
-//! be done goes on.
+//! A database that hangs, is full, is read-only, or is gone. Requests that cannot succeed fail in time and with a
+//! reason; the others continue.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::support::{Kind, OwnServer, PATIENCE, Process, TestApp, everyone, with
 const OVERVIEW: &str = "{ viewer { overview { unread { count } } } }";
 const MARK: &str = "mutation { markSeen { viewer { overview { unread { count } } } } }";
 
-/// How late an answer may be on a machine that has much else to do.
+/// How late a response may be on a busy machine.
 const LATE: Duration = Duration::from_secs(3);
 
-/// Waits until a node says this of itself.
+/// Waits until a node's readiness contains these words.
 async fn says(app: &TestApp, words: &str) {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -32,13 +32,14 @@ async fn says(app: &TestApp, words: &str) {
     }
 }
 
-/// The words of a refusal that says the same may succeed later.
+/// Returns the message of an error that says a retry may succeed.
 fn unavailable(answer: &Value) -> &str {
     assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
     answer["errors"][0]["message"].as_str().unwrap()
 }
 
-/// Everything that is asked of a database that hangs is refused within 3 s, and readiness says so within 2; afterwards all goes on.
+/// While the database hangs, every request fails within 3 s, and readiness fails within 2 s. Afterwards everything
+/// works again.
 async fn hangs(kind: Kind) {
     let Some(server) = OwnServer::start(kind).await else { return };
     let url = server.create("tidings").await;
@@ -52,7 +53,8 @@ async fn hangs(kind: Kind) {
     }
     server.hang();
     let asked = Instant::now();
-    // Some have a connection that has just answered, more wait for one, or for others who share a statement with them.
+    // Some requests have a connection that has just responded. More of them wait for a connection, or for others that
+    // share a statement with them.
     let read = async |user: usize| {
         let (_, answer) = app.user(&format!("user-{user}")).send(OVERVIEW, json!({})).await;
         unavailable(&answer);
@@ -82,7 +84,7 @@ async fn hangs(kind: Kind) {
     let last = reads.iter().chain(&writes).chain(&sends).max().unwrap();
     assert!(*last < Duration::from_secs(3) + LATE, "refused after {last:?}");
     assert!(readiness < Duration::from_secs(2) + LATE, "not ready after {readiness:?}");
-    // By now it is known, and nobody waits.
+    // The node knows by now, and fails at once.
     let again = Instant::now();
     let (_, answer) = app.user("user-1").send(OVERVIEW, json!({})).await;
     unavailable(&answer);
@@ -109,9 +111,9 @@ async fn nobody_waits_for_a_mariadb_that_hangs() {
     hangs(Kind::Mysql).await;
 }
 
-/// What needs no write, and what does, while no writes are taken; `words` say why.
+/// Checks requests with and without a write while the database accepts no writes; `words` give the reason.
 async fn reads_go_on(app: &TestApp, words: &str) {
-    // Whoever is behind would be written to. Connections of before may have ended first.
+    // To read, a user with a cursor behind the log needs a write. Connections from before may have to fail first.
     let until = Instant::now() + PATIENCE;
     while !unavailable(&app.user("ben").send(OVERVIEW, json!({})).await.1).contains(words) {
         assert!(Instant::now() < until, "{words}");
@@ -127,7 +129,7 @@ async fn reads_go_on(app: &TestApp, words: &str) {
     assert!(unavailable(&answer).contains(words), "{answer}");
 }
 
-/// Ada has read what there is, and ben is behind.
+/// Ada has read everything, and ben is behind.
 async fn prepared(app: &TestApp) {
     app.admin().define_type("news").await;
     app.user("ben").overview().await;
@@ -142,7 +144,7 @@ async fn everything_goes_on(app: &TestApp) {
     assert_eq!(app.user("newcomer").titles(json!({})).await, ["second", "first"]);
 }
 
-/// Lets the database take no writes from connections that are made from now on, and ends those that there are.
+/// Makes new connections to the database read-only or not, and ends the existing ones.
 async fn read_only(app: &TestApp, is_read_only: bool) {
     let (server, database) = app.app.config.database.url().rsplit_once('/').unwrap();
     let server = Database::connect(format!("{server}/postgres")).await.unwrap();
@@ -155,7 +157,7 @@ async fn read_only(app: &TestApp, is_read_only: bool) {
     server.close().await.unwrap();
 }
 
-/// As after a failover to a server that copies another one still.
+/// As after a failover to a server that is still a standby.
 #[tokio::test]
 async fn a_read_only_postgres_is_read() {
     with(Kind::Postgres, async |app| {
@@ -184,7 +186,7 @@ async fn a_read_only_mariadb_is_read() {
     app.app.db.close().await;
 }
 
-/// A folder with room for so many megabytes, as far as this machine lets us have one.
+/// A folder with room for this many megabytes, if this machine permits such a mount.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -203,7 +205,7 @@ impl Disk {
         None
     }
 
-    /// Leaves no room on it.
+    /// Fills the disk completely.
     fn fill(&self) -> PathBuf {
         let (path, mut size) = (self.0.path().join("filler"), 1 << 20);
         let mut file = std::fs::File::create(&path).unwrap();
@@ -222,8 +224,8 @@ impl Drop for Disk {
     }
 }
 
-/// A disk without any more room. What is read goes on, and everything does once there is room again. MariaDB is left out: it ends
-/// where its disk is full.
+/// A full disk: reads continue, and everything works once there is space again. MariaDB is left out, since it exits
+/// when its disk is full.
 async fn full(kind: Kind) {
     let Some(disk) = Disk::of(if kind == Kind::Sqlite { 16 } else { 300 }) else { return };
     let folder = disk.0.path().join("server");
@@ -271,7 +273,7 @@ async fn a_full_postgres_is_read() {
     full(Kind::Postgres).await;
 }
 
-/// SQLite writes on into a file that nobody will ever find again.
+/// SQLite continues to write into a deleted file, which cannot be found again.
 #[tokio::test]
 async fn nothing_is_acknowledged_into_a_file_that_was_deleted() {
     for what in ["deleted", "replaced", "its log"] {
@@ -288,11 +290,11 @@ async fn nothing_is_acknowledged_into_a_file_that_was_deleted() {
                 _ => std::fs::remove_file(format!("{path}-wal")).unwrap(),
             }
             let (_, answer) = app.user("ada").send(MARK, json!({})).await;
-            assert!(unavailable(&answer).contains("not in its place any more"), "{what}: {answer}");
-            says(app, "not in its place any more").await;
+            assert!(unavailable(&answer).contains("file was moved or replaced"), "{what}: {answer}");
+            says(app, "file was moved or replaced").await;
             if what != "its log" {
                 let (_, answer) = app.user("newcomer").send(OVERVIEW, json!({})).await;
-                assert!(unavailable(&answer).contains("not in its place any more"), "{answer}");
+                assert!(unavailable(&answer).contains("file was moved or replaced"), "{answer}");
             }
             assert_eq!(app.user("ada").overview().await, ["news: 1 (first)", "= 1"], "what is read goes on");
         })
@@ -300,7 +302,7 @@ async fn nothing_is_acknowledged_into_a_file_that_was_deleted() {
     }
 }
 
-/// A database user who may read and write rows, and nothing else.
+/// A database user who may only read and write rows.
 async fn humble(kind: Kind) {
     let Some(server) = OwnServer::start(kind).await else { return };
     let url = server.create("tidings").await;
@@ -337,11 +339,11 @@ async fn a_user_who_may_make_no_tables_serves_a_migrated_mariadb() {
     humble(Kind::Mysql).await;
 }
 
-/// What locks the row of a tenant, and that of one of its users.
+/// Statements that lock the row of a tenant, and of one of its users.
 const TENANT: &str = "UPDATE tenant SET last_seq = last_seq WHERE code = 'acme'";
 const ADA: &str = "UPDATE users SET cursor_seq = cursor_seq WHERE external_id = 'ada'";
 
-/// Somebody else's transaction holds a row that many want, on a pool of four. Others do not wait with them.
+/// Another transaction locks a row that many requests need, with a pool of four. Other requests do not wait with them.
 async fn held(kind: Kind, row: &str) {
     let few = |settings: &mut tidings::config::Config| settings.database.connections = 4;
     with_settings(kind, few, async |app| {
@@ -358,7 +360,7 @@ async fn held(kind: Kind, row: &str) {
         }
         if is_user {
             app.admin().define_type("news").await;
-            // Everybody is behind.
+            // All users are behind.
             app.service().announce("news", everyone(), "first").await;
         }
         let holder = other.app.db.begin().await.unwrap();
@@ -374,7 +376,7 @@ async fn held(kind: Kind, row: &str) {
             unavailable(&answer);
         };
         let free = async {
-            // Once the stuck have what connections they get.
+            // Wait until the blocked requests have all connections they can get.
             let until = Instant::now() + PATIENCE;
             while app.app.metrics.in_flight.get() < 12 {
                 assert!(Instant::now() < until, "they are under way");

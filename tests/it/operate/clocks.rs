@@ -1,4 +1,4 @@
-//! Nodes and a database whose clocks differ.
+//! Nodes and a database with different clocks.
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -26,19 +26,19 @@ fn instant(of: &Value) -> DateTime<Utc> {
     of.as_str().unwrap().parse().unwrap()
 }
 
-/// The time in so many minutes, by the machine's clock.
+/// The time in this many minutes, by the machine's clock.
 fn in_minutes(minutes: i64) -> Value {
     json!((calendar(Clock::System.now()) + TimeDelta::minutes(minutes)).to_rfc3339())
 }
 
-/// A message to ada; the instants of it.
+/// Sends a message to ada and returns its times.
 async fn message(by: &Actor<'_>, title: &str, further: Value) -> Value {
     let mut input = json!({ "type": "news", "receiver": "ada", "content": { "title": title } });
     input.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
     by.ask(MESSAGE, json!({ "input": input })).await["sendMessage"]["notification"].clone()
 }
 
-/// Runs a test with a node whose clock is right and one whose clock is off by so much.
+/// Runs a test with two nodes: the clock of the first is right, and that of the second is off by this much.
 async fn with_two(kind: Kind, off: TimeDelta, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
     let Some(database) = kind.migrated().await else { return };
     let right = TestApp::at(config(&database.url), Clock::System).await;
@@ -50,7 +50,7 @@ async fn with_two(kind: Kind, off: TimeDelta, test: impl AsyncFnOnce(&TestApp, &
     database.remove().await;
 }
 
-/// A node that is days off deletes nothing and publishes nothing, says so, and does no harm to whoever uses it.
+/// A node with a clock that is off by days deletes and publishes nothing, reports that, and does its users no harm.
 async fn days_off(kind: Kind, days: i32) {
     with_two(kind, TimeDelta::days(days.into()), async |right, wrong| {
         right.admin().define_type("news").await;
@@ -75,7 +75,7 @@ async fn days_off(kind: Kind, days: i32) {
         let skew: f64 = skew.split(' ').nth(1).unwrap().parse().unwrap();
         assert!((skew / 86_400.0 - f64::from(days)).abs() < 0.1, "{skew}");
 
-        // What it is asked for, it does by the database's clock, whatever cannot be taken back in it.
+        // Requests follow the database's clock, including those that cannot be undone.
         assert_eq!(wrong.user("ada").titles(json!({})).await, ["soon over", "kept"]);
         assert_eq!(right.user("ada").titles(json!({})).await, ["soon over", "kept"]);
         let sent = message(&wrong.service(), "from afar", json!({ "expiresAt": in_minutes(1) })).await;
@@ -103,7 +103,8 @@ async fn a_node_days_off_deletes_and_publishes_nothing_on_mysql() {
     days_off(Kind::Mysql, -40).await;
 }
 
-/// A node that is a minute and a half ahead sends once. What is sent through the others is heard, and ends when it says.
+/// A node that is 90 seconds ahead publishes once. Notifications sent through the other node arrive, and expire on
+/// time.
 async fn a_little_ahead(kind: Kind) {
     with_two(kind, TimeDelta::seconds(90), async |right, ahead| {
         right.admin().define_type("news").await;
@@ -137,7 +138,7 @@ async fn a_node_a_little_ahead_shortens_nothing_on_mysql() {
     a_little_ahead(Kind::Mysql).await;
 }
 
-/// As a clock has left it that was ahead by so much.
+/// The state left behind by a clock that was ahead by this much.
 async fn lead(app: &TestApp, by: TimeDelta) {
     let at = app.app.now() + by.num_milliseconds();
     let txn = app.app.db.begin().await.unwrap();
@@ -174,7 +175,7 @@ on_every_database! {
         app.admin().define_type("news").await;
         let start = app.now();
         app.service().announce("news", everyone(), "before").await;
-        // A clock was forty days ahead while one was sent, and is right again.
+        // A clock was forty days ahead during one send, and is right again.
         app.advance(TimeDelta::days(40));
         app.service().announce("news", everyone(), "from the future").await;
         app.advance(TimeDelta::days(-40) + TimeDelta::minutes(5));
@@ -190,7 +191,7 @@ on_every_database! {
         assert_eq!(ada.titles(json!({ "since": at(3) })).await, ["last", "after"]);
         assert_eq!(ada.titles(json!({ "until": at(3) })).await, ["from the future", "before"]);
 
-        // Nothing is deleted before its time, nor kept for longer than the one from the future.
+        // Nothing is deleted early, or kept for longer than the notification from the future.
         app.advance(TimeDelta::days(29));
         sweep::sweep(&app.app).await.unwrap();
         assert_eq!(app.user("ben").titles(json!({})).await, ["last", "from the future", "before"]);
@@ -201,15 +202,15 @@ on_every_database! {
     }
 }
 
-/// What an operator of a server with a wrong clock sees.
+/// The operator's view of a server with a wrong clock.
 #[tokio::test]
 async fn a_server_with_a_wrong_clock_says_so() {
     let Some(database) = Kind::Postgres.make().await else { return };
     let file = tempfile::NamedTempFile::new().unwrap();
-    // Of which a few seconds are not certain where the answer takes long.
+    // A few seconds of it are uncertain if the response takes long.
     let off = [("TIDINGS_CLOCK_OFFSET_MILLIS", "-600000")];
     let server = Process::start_with(&database.url, &off, Some(file.path())).await;
-    server.logged(" s behind the database's: nothing is deleted").await;
+    server.logged(" s behind the database's: the server deletes no old data").await;
     let answer = reqwest::get(format!("http://{}/readyz", server.address)).await.unwrap();
     assert_eq!(answer.status(), 503);
     let said = answer.text().await.unwrap();
@@ -217,7 +218,7 @@ async fn a_server_with_a_wrong_clock_says_so() {
     let (ended, told) = Process::doctor(&database.url, &off);
     assert!(!ended && told.contains("WRONG clock: the clock of this node is "), "{told}");
     let (ended, told) = Process::doctor(&database.url, &[]);
-    assert!(ended && told.contains("ok    clock: the clock of this node says what the database's says"), "{told}");
+    assert!(ended && told.contains("ok    clock: the clock of this node agrees with the database's"), "{told}");
     drop(server);
     database.remove().await;
 }

@@ -1,4 +1,4 @@
-//! What the command line takes and says.
+//! The command line: its arguments and its output.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use tidings::database::{Held, Use};
 
 use crate::support::{Kind, Process, SECRET, TestApp, free_port};
 
-/// What a token's payload says.
+/// Decodes the payload of a token.
 fn payload(token: &str) -> serde_json::Value {
     use base64::Engine;
     let part = token.trim().split('.').nth(1).unwrap();
@@ -36,7 +36,7 @@ fn a_token_says_whose_it_is_and_what_servers_ask_for() {
         (&["--tenant", "acme", "--user", ""], "must have 1 to 128 characters"),
         (&["--tenant", "", "--user", "ada"], "must have 1 to 128 characters"),
         (&["--tenant", "acme", "--user", " ada"], "must not begin or end with white space"),
-        (&["--tenant", "acme", "--user", "ada", "--ttl", "0h"], "must be longer than nothing"),
+        (&["--tenant", "acme", "--user", "ada", "--ttl", "0h"], "must be longer than 0"),
         (&["--tenant", "acme", "--user", "ada", "--secret", "short"], "TIDINGS_SECRET has 5 bytes"),
     ] {
         let (signed, token, told) = Process::command(&[&["token"], arguments].concat(), &secret);
@@ -44,7 +44,7 @@ fn a_token_says_whose_it_is_and_what_servers_ask_for() {
     }
 }
 
-/// Supervisors try again what may pass, and leave alone what somebody has to mend.
+/// Supervisors retry temporary failures, but not those that an operator must fix.
 #[test]
 fn what_a_start_ends_with_says_whether_another_may_help() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn what_a_start_ends_with_says_whether_another_may_help() {
     }
 }
 
-/// Why nothing was done is said to whoever wants no log, too.
+/// Errors are printed even if logging is off.
 #[test]
 fn an_error_is_never_silent() {
     for log in ["", " , ", "off", "tidings=off"] {
@@ -187,7 +187,7 @@ async fn one_process_at_a_time_serves_a_file() {
     );
 }
 
-/// By links a file has other names, and is the same one.
+/// Links give a file other names, but it is the same file.
 #[cfg(unix)]
 #[tokio::test]
 async fn one_process_at_a_time_serves_a_file_by_whatever_name() {
@@ -197,7 +197,7 @@ async fn one_process_at_a_time_serves_a_file_by_whatever_name() {
     let other = folder.path().join("other.db");
     std::os::unix::fs::symlink(&path, &other).unwrap();
     let url = format!("sqlite://{}?mode=rwc", other.display());
-    // The link led to nothing when it was served.
+    // The link pointed to no file when the server started.
     let mut server = Process::start(&url).await;
     for url in [&database.url, &url] {
         let settings = [("DATABASE_URL", &**url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
@@ -218,7 +218,7 @@ async fn one_process_at_a_time_serves_a_file_by_whatever_name() {
             [&["serve"][..], &["restored", "--yes"], &["migrate"], &["migrate", "--down", "--yes"], &["sweep"]]
         {
             let (is_done, _, log) = Process::command(arguments, &settings);
-            assert!(!is_done && log.contains("has another name (a hard link)"), "{arguments:?}: {log}");
+            assert!(!is_done && log.contains("has a second name (a hard link)"), "{arguments:?}: {log}");
         }
     }
     std::fs::remove_file(&hard).unwrap();
@@ -235,20 +235,20 @@ async fn who_needs_a_file_alone_and_who_writes_to_it_keep_each_other_away() {
     let beside = Held::of(&database.url, Use::Beside).unwrap();
     for arguments in [&["migrate", "--down", "--yes"][..], &["restored", "--yes"]] {
         let (is_done, _, log) = Process::command(arguments, &settings);
-        assert!(!is_done && log.contains("test.db is being written to by another command"), "{arguments:?}: {log}");
+        assert!(!is_done && log.contains("test.db is in use by another command"), "{arguments:?}: {log}");
     }
     assert!(Process::command(&["sweep"], &settings).0);
     drop(beside);
     let alone = Held::of(&database.url, Use::Alone).unwrap();
     for arguments in [&["migrate"][..], &["sweep"], &import] {
         let (is_done, _, log) = Process::command(arguments, &settings);
-        assert!(!is_done && log.contains("test.db is another command's alone"), "{arguments:?}: {log}");
+        assert!(!is_done && log.contains("test.db is in exclusive use by another command"), "{arguments:?}: {log}");
     }
     drop(alone);
     assert!(Process::command(&["restored", "--yes"], &settings).0);
 }
 
-/// What belongs to a database is none, and nothing takes its place.
+/// Files that belong to a database are no databases, and nothing may replace them.
 #[tokio::test]
 async fn what_sqlite_calls_its_own_is_no_database() {
     let folder = tempfile::tempdir().unwrap();
@@ -264,7 +264,7 @@ async fn what_sqlite_calls_its_own_is_no_database() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// A command that works on what is there begins nothing new where somebody has mistaken the place.
+/// A command for an existing database creates none if the path is wrong.
 #[tokio::test]
 async fn what_works_on_a_database_makes_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -317,11 +317,11 @@ async fn what_cannot_be_said_is_an_error_that_says_what_was_done() {
         (&["token", "--tenant", "acme", "--user", "ada"], "standard output cannot be written"),
         (&["migrate"], "migrations are applied, but standard output cannot be written"),
         (&["doctor"], "standard output cannot be written"),
-        (&["sweep"], "what is past the window is deleted, but"),
-        (&["backup", copy.to_str().unwrap()], "the copy is made and checked, but"),
-        (&["restored", "--yes"], "the numbers are raised, but"),
-        (&import, "all of it is brought over, but"),
-        (&["migrate", "--down", "--yes"], "migrations are taken back, but"),
+        (&["sweep"], "everything past the retention was deleted, but"),
+        (&["backup", copy.to_str().unwrap()], "the copy was written and checked, but"),
+        (&["restored", "--yes"], "the numbers were raised, but"),
+        (&import, "everything was imported, but"),
+        (&["migrate", "--down", "--yes"], "migrations are reverted, but"),
     ] {
         if arguments[0] == "import" {
             let app = TestApp::start(&database.url).await;
@@ -347,13 +347,10 @@ async fn migrating_says_what_it_did_and_never_back_while_somebody_serves() {
         assert!(!is_done && log.contains("--yes"), "{log}");
         let server = Process::start(&database.url).await;
         let (is_done, _, log) = Process::command(&["migrate", "--down", "--yes"], &url);
-        assert!(
-            !is_done && (log.contains("stop whatever serves it first") || log.contains("another process")),
-            "{log}"
-        );
+        assert!(!is_done && (log.contains("stop all its servers first") || log.contains("another process")), "{log}");
         drop(server);
         let mut said = String::new();
-        // A database notices after a moment that a client was killed.
+        // A database notices only after a moment that a client was killed.
         for _ in 0..100 {
             let (is_done, told, log) = Process::command(&["migrate", "--down", "--yes"], &url);
             said = if is_done { told } else { log };
@@ -366,7 +363,7 @@ async fn migrating_says_what_it_did_and_never_back_while_somebody_serves() {
     }
 }
 
-/// A child that is killed with its test.
+/// A child process that is killed at the end of its test.
 struct Killed(std::process::Child);
 
 impl Drop for Killed {
@@ -376,16 +373,16 @@ impl Drop for Killed {
     }
 }
 
-/// Everybody has the demo's tokens.
+/// The tokens of the demo are public.
 #[test]
 fn the_demo_has_neither_somebodys_database_nor_an_address_that_others_reach() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("real.db");
     let url = format!("sqlite://{}?mode=rwc", file.display());
     for (name, value, words) in [
-        ("DATABASE_URL", &*url, "DATABASE_URL is set: --demo gives its tokens to everybody"),
+        ("DATABASE_URL", &*url, "DATABASE_URL is set, but the tokens of --demo are public"),
         ("DATABASE_URL", "postgres://u:hunter2@127.0.0.1:1/x", "DATABASE_URL is set"),
-        ("TIDINGS_LISTEN", "0.0.0.0:0", "TIDINGS_LISTEN is 0.0.0.0:0, where others may reach it"),
+        ("TIDINGS_LISTEN", "0.0.0.0:0", "TIDINGS_LISTEN is 0.0.0.0:0, which other machines may reach"),
         ("TIDINGS_LISTEN", "[::]:0", "TIDINGS_LISTEN is [::]:0"),
         ("TIDINGS_LISTEN", "192.0.2.1:8080", "TIDINGS_LISTEN is 192.0.2.1:8080"),
         ("TIDINGS_LISTEN", "10.0.0.1:8080", "TIDINGS_LISTEN is 10.0.0.1:8080"),
@@ -397,7 +394,7 @@ fn the_demo_has_neither_somebodys_database_nor_an_address_that_others_reach() {
     assert!(!file.exists());
 }
 
-/// What is in a database of SQLite is its owner's alone to read.
+/// Only the owner may read a SQLite database.
 #[cfg(unix)]
 #[tokio::test]
 async fn files_of_sqlite_are_their_owners_alone() {
@@ -417,7 +414,7 @@ async fn files_of_sqlite_are_their_owners_alone() {
     }
     server.stop();
 
-    // One that was made by an earlier release.
+    // A file from an earlier release.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let mut server = Process::start(&url).await;
     reqwest::get(format!("http://{}/healthz", server.address)).await.unwrap();
@@ -438,7 +435,7 @@ async fn the_demo_says_by_what_secret_and_lets_pages_of_this_machine_in() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
     command.args(["serve", "--demo", "--listen", "localhost:0"]).env_clear().env("TIDINGS_LOG", "warn");
     let mut demo = Killed(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    // Kept open until the end, or the demo could not say the rest.
+    // Keep the pipe open until the end, or the demo could not print the rest.
     let mut said = BufReader::new(demo.0.stdout.take().unwrap()).lines().map_while(Result::ok);
     let (mut secret, mut address, mut user) = (String::new(), String::new(), String::new());
     for line in &mut said {

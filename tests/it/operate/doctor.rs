@@ -1,4 +1,4 @@
-//! What `tidings doctor` finds, and that it leaves nothing behind.
+//! The findings of `tidings doctor`, which must leave nothing behind.
 
 use std::net::TcpListener;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{KEY, Kind, OwnServer, Process, Redis, SECRET, TestApp, free_port, with};
 
-/// What it says of a thing, and whether that is well.
+/// Returns the finding about a subject, and whether it is good.
 fn said_of(what: &str, settings: &[(&str, &str)]) -> (bool, String) {
     let (is_content, said, log) = Process::command(&["doctor", "--json"], settings);
     let said: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}{log}"));
@@ -18,7 +18,7 @@ fn said_of(what: &str, settings: &[(&str, &str)]) -> (bool, String) {
     (found["ok"].as_bool().unwrap(), found["found"].as_str().unwrap().to_owned())
 }
 
-/// What keeps a server from doing what it should is wrong, each in its own words.
+/// Each problem that keeps a server from working is a finding with its own message.
 #[tokio::test]
 async fn what_is_named_and_cannot_be_used_is_found() {
     let usual = [("DATABASE_URL", "sqlite::memory:"), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "localhost:0")];
@@ -43,16 +43,26 @@ async fn what_is_named_and_cannot_be_used_is_found() {
             "egress",
             "TIDINGS_EGRESS_ALLOW",
             "169.254.0.0/16",
-            "TIDINGS_EGRESS_ALLOW has 169.254.0.0/16, which nothing lets through",
+            "TIDINGS_EGRESS_ALLOW has 169.254.0.0/16, which is never allowed",
         ),
-        ("egress", "SSL_CERT_FILE", "/nowhere.pem", "no requests can be sent"),
+        ("egress", "SSL_CERT_FILE", "/nowhere.pem", "the HTTP client cannot be created"),
         ("operations", "TIDINGS_OPERATIONS", "/nowhere.json", "No such file"),
-        ("database", "DATABASE_URL", "sqlite:///no/such/folder/a.db?mode=rwc", "none can be made in /no/such/folder"),
+        (
+            "database",
+            "DATABASE_URL",
+            "sqlite:///no/such/folder/a.db?mode=rwc",
+            "it cannot be created in /no/such/folder",
+        ),
         ("database", "DATABASE_URL", "sqlite:///tmp/no-such-file.db", "does not end in ?mode=rwc"),
         ("database", "DATABASE_URL", "oracle://x", "must begin with sqlite:, postgres: or mysql:"),
         ("database", "DATABASE_URL", &format!("postgres://postgres@127.0.0.1:{nobody}/x"), "Connection refused"),
-        ("database", "TIDINGS_POOLER", "transaction", "are for PostgreSQL, which DATABASE_URL does not name"),
-        ("database", "TIDINGS_DIRECT_URL", "postgres://127.0.0.1/x", "are for PostgreSQL"),
+        (
+            "database",
+            "TIDINGS_POOLER",
+            "transaction",
+            "are only for PostgreSQL, but DATABASE_URL names another database",
+        ),
+        ("database", "TIDINGS_DIRECT_URL", "postgres://127.0.0.1/x", "are only for PostgreSQL"),
         ("address", "TIDINGS_LISTEN", &format!("localhost:{silent}"), "Address already in use"),
     ] {
         let settings: Vec<_> =
@@ -88,7 +98,7 @@ async fn a_database_that_is_there_is_left_as_it_is() {
     let Some(database) = Kind::Sqlite.make().await else { return };
     let settings = [("DATABASE_URL", &*database.url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
     assert!(Process::command(&["migrate"], &settings[..1]).0);
-    // SQLite's log is there as long as anybody has the database open, whoever else closes it meanwhile.
+    // SQLite's write-ahead log exists as long as any process has the database open, even if others close it.
     let open = Database::connect(&database.url).await.unwrap();
     open.execute_unprepared("SELECT version FROM seaql_migrations").await.unwrap();
     let path = database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap();
@@ -104,7 +114,7 @@ async fn a_database_that_is_there_is_left_as_it_is() {
     open.close().await.unwrap();
 }
 
-/// A server would end over them, and so says `serve`: somebody has to look.
+/// A server exits with such tables, and `serve` says so: an operator has to look.
 #[tokio::test]
 async fn tables_that_no_migration_has_made_are_found() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
@@ -125,14 +135,16 @@ async fn tables_that_no_migration_has_made_are_found() {
             db.close().await.unwrap();
             let (is_well, said) = said_of("migrations", &settings);
             if words.is_empty() {
-                assert!(is_well && said.contains(" to apply"), "{said}");
+                assert!(is_well && said.contains(" pending"), "{said}");
             } else if kind == Kind::Sqlite {
                 assert!(
-                    !is_well && said.contains("not what its record of migrations says, or is another program's"),
+                    !is_well
+                        && said
+                            .contains("the tables do not match the record of migrations, or belong to another program"),
                     "{said}"
                 );
             } else if is_foreign {
-                assert!(!is_well && said.contains("has a table channel that no migration has made"), "{said}");
+                assert!(!is_well && said.contains("has a table channel that no migration has created"), "{said}");
             }
             if !words.is_empty() {
                 let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tidings"));
@@ -162,7 +174,7 @@ async fn a_file_that_is_damaged_is_found() {
     assert!(!is_well && said.contains("test.db is damaged"), "{said}");
 }
 
-/// A user of the database who has few connections, and may not make tables.
+/// A database user with few connections who may not create tables.
 async fn humble(kind: Kind) {
     let Some(server) = OwnServer::start(kind).await else { return };
     let url = server.create("tidings").await;
@@ -180,11 +192,11 @@ async fn humble(kind: Kind) {
     let url = url.replace(from, "humble@");
     let settings = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
     let (is_well, said) = said_of("migrations", &settings);
-    assert!(!is_well && said.contains("this database user may not make tables"), "{said}");
+    assert!(!is_well && said.contains("this database user may not create tables"), "{said}");
     let (is_well, said) = said_of("connections", &settings);
     assert!(!is_well && said.contains("lower TIDINGS_CONNECTIONS"), "{said}");
     let (is_well, said) = said_of("connections", &[&settings[..], &[("TIDINGS_CONNECTIONS", "4")]].concat());
-    assert!(is_well && said.contains("that the database gives"), "{said}");
+    assert!(is_well && said.contains("that the database allows"), "{said}");
 }
 
 #[tokio::test]
@@ -197,7 +209,7 @@ async fn too_few_connections_and_rights_are_found_on_mariadb() {
     humble(Kind::Mysql).await;
 }
 
-/// Who sends nothing needs no certificates.
+/// A server that sends nothing needs no certificates.
 #[tokio::test]
 async fn a_system_that_trusts_nobody_keeps_no_server_from_starting() {
     let Some(database) = Kind::Sqlite.make().await else { return };
@@ -206,7 +218,7 @@ async fn a_system_that_trusts_nobody_keeps_no_server_from_starting() {
     database.remove().await;
 }
 
-/// What the server says of an error is told by its words alone.
+/// Errors of the database server appear without its source locations.
 #[tokio::test]
 async fn a_database_that_refuses_us_is_quoted_without_its_own_sources() {
     let Some(database) = Kind::Postgres.make().await else { return };
@@ -216,7 +228,7 @@ async fn a_database_that_refuses_us_is_quoted_without_its_own_sources() {
     database.remove().await;
 }
 
-/// Its lanes are counted, and their secrets tried; nothing is connected to.
+/// The doctor counts a tenant's destinations and tries to decrypt their secrets, but connects to none.
 #[tokio::test]
 async fn what_goes_out_of_each_tenant_is_looked_at() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
@@ -243,10 +255,10 @@ async fn what_goes_out_of_each_tenant_is_looked_at() {
             app.by_hand(&format!("UPDATE lane SET open_until = 9000000000000 WHERE id = {first} + 1")).await;
             let ours = "3 webhook endpoints (1 disabled, 1 resting), 1 mail relay (0 disabled, 0 resting)";
             let (is_well, found) = said("tenant acme", &settings("TIDINGS_KEY", KEY));
-            assert!(is_well && found == format!("{ours}; their secrets can be opened"), "{found}");
+            assert!(is_well && found == format!("{ours}; their secrets can be decrypted"), "{found}");
             for set in [settings("TIDINGS_KEY", &other), settings("TIDINGS_LOG", "info")] {
                 let (is_well, found) = said("tenant acme", &set);
-                assert!(!is_well && found.contains(&format!("{ours}; of 4 secrets 4 cannot be opened: ")), "{found}");
+                assert!(!is_well && found.contains(&format!("{ours}; of 4 secrets 4 cannot be decrypted: ")), "{found}");
                 assert!(!said("tenant globex", &set).0 && !found.contains("hunter2"));
             }
         })
@@ -254,7 +266,8 @@ async fn what_goes_out_of_each_tenant_is_looked_at() {
     }
 }
 
-/// Most texts have no place in other encodings, or another order: neither a server nor anything else begins with such a database.
+/// Other encodings cannot store most texts, or sort them differently. Neither a server nor a command starts with such a
+/// database.
 #[tokio::test]
 async fn a_database_that_does_not_keep_text_as_utf_8_is_refused_in_words() {
     let latin = async |server: &sea_orm::DatabaseConnection, _: &str, name: &str| {
@@ -264,11 +277,11 @@ async fn a_database_that_does_not_keep_text_as_utf_8_is_refused_in_words() {
     let mut refused = Vec::new();
     let postgres = Kind::Postgres.make_by(latin).await;
     if let Some(database) = &postgres {
-        refused.push((database.url.clone(), "the database is encoded in LATIN1, which has no room for most texts"));
+        refused.push((database.url.clone(), "the database is encoded in LATIN1, which cannot store most texts"));
     }
     let mysql = Kind::Mysql.make().await;
     if let Some(database) = &mysql {
-        refused.push((format!("{}?charset=latin1", database.url), "the connection speaks latin1"));
+        refused.push((format!("{}?charset=latin1", database.url), "the connection uses latin1"));
     }
     let sqlite = Kind::Sqlite.make().await.unwrap();
     let db = Database::connect(&sqlite.url).await.unwrap();
@@ -291,7 +304,7 @@ async fn a_database_that_does_not_keep_text_as_utf_8_is_refused_in_words() {
     }
 }
 
-/// Its tables say by themselves how they keep text.
+/// The tables declare their character set themselves.
 #[tokio::test]
 async fn a_mysql_database_of_another_character_set_keeps_any_text() {
     let latin = async |server: &sea_orm::DatabaseConnection, _: &str, name: &str| {

@@ -1,4 +1,4 @@
-//! A database that is another one than before while a node runs: nobody is shown what is somebody else's.
+//! The database is replaced while a node runs: no user sees another user's data.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Process, Socket, TestApp, everything_must_be_tested};
 
-/// Users who come after the dump was made.
+/// The number of users who are created after the dump.
 const LOST: usize = 40;
 
-/// Dumps a database into a file, or restores it over what is there.
+/// Dumps a database into a file, or restores the file over the database.
 async fn run(kind: Kind, url: &str, file: &str, is_restore: bool) -> Option<()> {
     let name = url.rsplit_once('/').unwrap().1;
     let words = match (kind, is_restore) {
@@ -21,7 +21,7 @@ async fn run(kind: Kind, url: &str, file: &str, is_restore: bool) -> Option<()> 
         (_, true) => format!("mariadb -h127.0.0.1 -uroot {name} <{file}"),
     };
     let command = words.clone();
-    // The node goes on meanwhile.
+    // The node continues in the meantime.
     let ran = tokio::task::spawn_blocking(move || {
         Command::new("sh").args(["-c", &command]).stdout(Stdio::null()).status().unwrap().success()
     });
@@ -44,7 +44,7 @@ async fn restored_under_a_node(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump.sql").display().to_string();
     let Some(()) = run(kind, &database.url, &file, false).await else { return };
-    // MariaDB says to the second when a table was made.
+    // MariaDB records the creation of a table in whole seconds.
     sleep(Duration::from_millis(1100)).await;
 
     app.service().message("direct", "ada", "lost").await;
@@ -71,7 +71,7 @@ async fn restored_under_a_node(kind: Kind) {
     for number in 0..LOST {
         assert_eq!(app.user(&format!("lost-{number}")).titles(json!({})).await, [""; 0], "lost-{number}");
     }
-    // The session that was open ends; its cursor means nothing any more, and that of before goes on.
+    // The open session ends. Its cursor is invalid now, but the cursor from before the dump still works.
     assert_eq!(open.hear().await["payload"][0]["extensions"]["code"], "UNAVAILABLE");
     open.subscribe("2", ITEMS, json!({ "after": lost })).await;
     let refusal = loop {
@@ -99,7 +99,7 @@ async fn a_dump_that_is_restored_under_a_node_mixes_nobody_up_on_mariadb() {
     restored_under_a_node(Kind::Mysql).await;
 }
 
-/// The first of several hosts is not there: the next one is used.
+/// The first of several hosts is unreachable: the server uses the next one.
 async fn several_hosts(kind: Kind) {
     let Some(database) = kind.migrated().await else { return };
     let (before, after) = database.url.rsplit_once('@').unwrap();

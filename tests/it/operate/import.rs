@@ -1,4 +1,4 @@
-//! Moving over from tables of one's own.
+//! Imports from a tenant's previous tables.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::support::{OVERVIEWS, PATIENCE, Process, SECRET, Socket, TestApp, on_every_database};
 
-/// The same by the machine's clock, which the command goes by.
+/// The same app with the machine's clock, which the command uses.
 async fn of_today(app: &TestApp) -> TestApp {
     let app = TestApp::at(app.app.config.clone(), Clock::System).await;
     app.admin().define_type("news").await;
@@ -23,7 +23,7 @@ async fn of_today(app: &TestApp) -> TestApp {
     app
 }
 
-/// The instant so many days before the tests began, in whole seconds.
+/// The time this many days before the start of the tests, in whole seconds.
 fn ago(days: i64) -> DateTime<Utc> {
     static NOW: OnceLock<i64> = OnceLock::new();
     calendar(*NOW.get_or_init(|| Clock::System.now() / 1000 * 1000)) - TimeDelta::days(days)
@@ -33,7 +33,7 @@ fn text(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Runs the command over a file of this name and text; what it says on either way, without the file's folder.
+/// Runs the command with a file of this name and content. Returns its output in either case, without the file's folder.
 fn import(app: &TestApp, name: &str, of: &str, further: &[&str]) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -50,7 +50,7 @@ fn settings(app: &TestApp) -> [(&str, &str); 3] {
     [("DATABASE_URL", app.app.config.database.url()), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LOG", "error")]
 }
 
-/// How many rows tables have.
+/// The number of rows of some tables.
 async fn rows(app: &TestApp) -> Vec<i64> {
     let mut counts = Vec::new();
     for table in ["users", "notification", "inbox_item", "subscription", "tally", "channel", "tenant", "action"] {
@@ -60,7 +60,7 @@ async fn rows(app: &TestApp) -> Vec<i64> {
     counts
 }
 
-/// Lines of a message each to a user, ten seconds apart, every third of them read.
+/// Lines with one message each to a user, ten seconds apart; every third is read.
 fn messages(user: &str, many: i64) -> String {
     let mut lines = String::from("key,type,receiver,title,createdAt,readAt\n");
     for number in 0..many {
@@ -105,13 +105,13 @@ on_every_database! {
             (&[], 0, 3, ""),
             (&["--dry-run"], 0, 3, " (dry run: nothing was changed)"),
         ] {
-            let said = format!("users.csv: 3 lines: {made} users made, 0 changed, {there} there already{told}\n");
+            let said = format!("users.csv: 3 lines: {made} users created, 0 changed, {there} already existed{told}\n");
             assert_eq!(import(app, "users.csv", users, further), (true, said));
-            let said = format!("subscriptions.jsonl: 2 lines: {made} subscriptions made, {there} there already{told}\n");
+            let said = format!("subscriptions.jsonl: 2 lines: {made} subscriptions created, {there} already existed{told}\n");
             assert_eq!(import(app, "subscriptions.jsonl", subscriptions, further), (true, said));
             let (made, there) = if made > 0 { (5, 0) } else { (0, 5) };
             let said = format!(
-                "notifications.csv: 7 lines: {made} notifications made, {there} there already, 2 too old{told}\n"
+                "notifications.csv: 7 lines: {made} notifications created, {there} already existed, 2 too old{told}\n"
             );
             assert_eq!(import(app, "notifications.csv", &notifications, further), (true, said));
             if there == 0 && !told.is_empty() {
@@ -132,13 +132,13 @@ on_every_database! {
         assert_eq!(two, json!({ "id": null, "title": "two", "body": "one, \"two\"\nthree", "isRead": true, "readAt": text(read),
             "createdAt": text(ago(20)), "data": { "a": 1 }, "target": { "type": "doc", "externalId": "7" }, "action": "comment",
             "sender": { "id": "ben", "name": "Ben" } }));
-        // By its instant, as it was.
+        // By its creation time in the import.
         assert_eq!(ada.titles(json!({ "since": text(ago(10)), "until": text(ago(1)) })).await, ["six", "four"]);
         assert_eq!(unread(app, "ben").await, 0);
         let archive = app.user("ben").items(json!({ "state": "ARCHIVED" })).await;
         assert_eq!((&archive[0]["title"], &archive[0]["isRead"], archive.len()), (&json!("five"), &json!(true), 1));
         assert_eq!(ada.items(json!({ "state": "ARCHIVED" })).await[0]["isRead"], json!(false));
-        // What they did since stays.
+        // Marks made since the import stay.
         ada.mark("markRead", json!({ "ids": [nodes[0]["id"]] })).await;
         ada.mark("markUnread", json!({ "ids": [nodes[2]["id"]] })).await;
         import(app, "notifications.csv", &notifications, &[]);
@@ -150,22 +150,23 @@ on_every_database! {
             format!("{}: {}/{}", of["title"].as_str().unwrap(), of["stats"]["readCount"], of["stats"]["deliveredCount"])
         }).collect();
         assert_eq!(sent, ["seven: 0/1", "six: 1/1", "five: 1/1", "four: 0/1", "two: 0/1"]);
-        // From now on they hear.
+        // New sends reach them.
         app.service().remind("news", "7", "comment", Some("chen"), "new").await;
         assert_eq!((unread(app, "ada").await, unread(app, "ben").await, unread(app, "chen").await), (3, 1, 0));
         app.service().announce("news", json!({ "groups": ["writers"] }), "to writers").await;
         assert_eq!((unread(app, "ada").await, unread(app, "ben").await, unread(app, "chen").await), (4, 1, 1));
         assert_eq!(app.stranger("ada", tidings::auth::Role::User).titles(json!({})).await, Vec::<String>::new());
-        // A log that is further has its own instants, and keys that say something else keep it.
+        // If the log is already newer, an import gets times at its end. A key that was used for something else keeps
+        // that.
         let late = format!(
             "{{\"key\":8,\"type\":\"news\",\"receiver\":\"chen\",\"title\":\"eight\",\"createdAt\":\"{0}\"}}\n\
              {{\"key\":\"2\",\"type\":\"news\",\"receiver\":\"ada\",\"title\":\"else\",\"createdAt\":\"{0}\"}}\n\
              {{\"key\":\"8\",\"type\":\"news\",\"receiver\":\"chen\",\"title\":\"eight\",\"createdAt\":\"{0}\"}}\n",
             text(ago(2))
         );
-        let said = "notifications.jsonl: 3 lines: 1 notifications made, 1 there already, 0 too old, 1 made as of the end of the log, \
-            which is newer, 1 left out, for something else was sent under their keys\n";
-        let foretold = said.replace(" keys\n", " keys (dry run: nothing was changed)\n");
+        let said = "notifications.jsonl: 3 lines: 1 notifications created, 1 already existed, 0 too old, 1 created with a later time (the \
+            log has newer entries), 1 skipped (their keys were used for something else)\n";
+        let foretold = said.replace(" else)\n", " else) (dry run: nothing was changed)\n");
         assert_eq!(import(app, "notifications.jsonl", &late, &["--dry-run"]), (true, foretold));
         assert_eq!(import(app, "notifications.jsonl", &late, &[]), (true, said.into()));
         let twice = "id,name\nzoe,Zoe\nzoe,Zoe\nzoe,Zora\n";
@@ -191,7 +192,7 @@ on_every_database! {
             }
             cut_off.kill().unwrap();
             cut_off.wait().unwrap();
-            // In whole steps, and each item with its state.
+            // Only complete batches, and each item with its state.
             let rows = rows(app).await;
             assert!(rows[1] % 1000 == 0 || rows[1] == 4500, "{rows:?}");
             assert_eq!((rows[1], unread(app, "ada").await), (rows[2], rows[1] - (rows[1] + 2) / 3));
@@ -227,8 +228,8 @@ on_every_database! {
             }
         }
         let (is_done, said, log) = importing.await.unwrap();
-        assert!(is_done && said.contains("300 notifications made") && said.contains("300 made as of the end"), "{said}{log}");
-        // Remembered as it was, and the same when it is read anew.
+        assert!(is_done && said.contains("300 notifications created") && said.contains("300 created with a later time"), "{said}{log}");
+        // The cached count, and the count read from the database.
         assert_eq!((unread(app, "ada").await, unread(&app.beside().await, "ada").await), (201, 201));
         node.stop().await;
     }
@@ -245,19 +246,19 @@ on_every_database! {
         for (bad, why) in [
             (json!({ "key": null }), "`key` is required"),
             (json!({ "key": "x".repeat(129) }), "`key` must have 1 to 128 characters, not 129"),
-            (json!({ "type": "none" }), "`type` names no message type: \"none\""),
+            (json!({ "type": "none" }), "`type` names no message type: \"none\"; create it with saveMessageType"),
             (json!({ "receiver": " zoe" }), "`receiver` must not begin or end with white space"),
-            (json!({ "title": null }), "`title` is required, for the message type \"news\" has no template"),
+            (json!({ "title": null }), "`title` is required, because the message type \"news\" has no template"),
             (json!({ "title": "x".repeat(257) }), "`title` must have 1 to 256 characters, not 257"),
-            (json!({ "title": ["t"] }), "`title` must be a text"),
+            (json!({ "title": ["t"] }), "`title` must be a string"),
             (json!({ "body": "x".repeat(16385) }), "`body` must have at most 16384 bytes, not 16385"),
             (json!({ "link": "javascript:x" }), "`link` must be an absolute http(s) URL or a path"),
             (json!({ "createdAt": "yesterday" }), "`createdAt` must be an instant such as"),
             (json!({ "createdAt": null }), "`createdAt` is required"),
-            (json!({ "createdAt": old }), "`createdAt` must not be before that of the line before"),
+            (json!({ "createdAt": old }), "`createdAt` must not be earlier than on the line before"),
             (json!({ "createdAt": text(ago(-1)) }), "`createdAt` must not be in the future"),
             (json!({ "readAt": text(ago(-1)) }), "`readAt` must not be in the future"),
-            (json!({ "target": "7" }), "`target` must be there where targetType is, and only there"),
+            (json!({ "target": "7" }), "`target` must be given together with targetType"),
             (json!({ "target": "", "targetType": "doc" }), "`target` must have 1 to 128 characters, not 0"),
             (json!({ "colour": "red" }), "there is no column \"colour\""),
         ] {
@@ -267,24 +268,24 @@ on_every_database! {
             assert!(said.contains("1 bad lines: nothing was changed"), "{said}");
         }
         for (name, of, why) in [
-            ("notifications.jsonl", "{\"key\": 1\n".to_owned(), ":1: no JSON object: EOF while parsing an object at column "),
-            ("notifications.csv", "key,type\n1,news,2\n".into(), ":2: has 3 fields, and the first line names 2"),
+            ("notifications.jsonl", "{\"key\": 1\n".to_owned(), ":1: not a JSON object: EOF while parsing an object at column "),
+            ("notifications.csv", "key,type\n1,news,2\n".into(), ":2: has 3 fields, but the first line names 2"),
             ("notifications.csv", "key,type,key\n".into(), ":1: names the column \"key\" twice"),
-            ("notifications.csv", String::new(), ":1: is empty: the first line names the columns"),
+            ("notifications.csv", String::new(), ":1: is empty: the first line must name the columns"),
             ("notifications.csv", format!("key\n\"{}", "x\n".repeat(700_000)), ":2: opens a quote that is not closed: no line may have more than 1048576 bytes"),
             ("notifications.jsonl", format!("{{\"key\": \"{}\"}}\n", "x".repeat(3_000_000)), ": 1 bad lines: nothing was changed"),
             ("users.csv", "id,name\nzoe,\"Zoe\nben,Ben\n".into(), ":2: opens a quote that is never closed"),
             ("users.csv", "id,\"name\nzoe,Zoe\n".into(), ":1: opens a quote that is never closed"),
-            ("users.csv", "id,name\nben,\"B\"\"n\nn\"\nzoe,\"Zoe\"Z\n".into(), ":4: has something after a closing quote"),
+            ("users.csv", "id,name\nben,\"B\"\"n\nn\"\nzoe,\"Zoe\"Z\n".into(), ":4: has text after a closing quote"),
             ("users.csv", format!("id,name\nzoe,{}\nben,\"Ben\n", "x".repeat(100_000)), ":3: opens a quote that is never closed"),
-            ("users.csv", "id,colour\n".into(), ":1: there is no column \"colour\": there are id, name"),
+            ("users.csv", "id,colour\n".into(), ":1: there is no column \"colour\": the columns are id, name"),
             ("users.csv", "id,name\nzoe,Zoe\n,Ben\n".into(), ":3: `id` is required"),
             ("users.csv", "id,locale\nzoe,not a language\n".into(), ":2: `locale` must be a language tag"),
-            ("users.csv", "id,groups\nzoe,none\n".into(), ":2: `groups` names no group: \"none\""),
-            ("subscriptions.csv", "user,targetType,target,actions\nzoe,doc,7,\n".into(), ":2: `actions` must be there"),
+            ("users.csv", "id,groups\nzoe,none\n".into(), ":2: `groups` names no group: \"none\"; create it with saveUserGroup"),
+            ("subscriptions.csv", "user,targetType,target,actions\nzoe,doc,7,\n".into(), ":2: `actions` or `reason` must be given"),
             ("subscriptions.csv", "user,targetType,target,reason\nzoe,doc,7,none\n".into(), ":2: `reason` names no reason"),
             ("subscriptions.csv", "user,targetType,target,actions\nzoe,doc,,like\n".into(), ":2: `target` is required"),
-            ("users.txt", "id\n".into(), "users.txt is called neither .csv nor .jsonl: say --format"),
+            ("users.txt", "id\n".into(), "users.txt ends in neither .csv nor .jsonl: add --format"),
         ] {
             let (is_done, said) = import(app, name, &of, &[]);
             assert!(!is_done && said.contains(why), "{name}: {why}\n{said}");
@@ -306,11 +307,11 @@ on_every_database! {
         let arguments = ["import", "users", "-", "--tenant", "acme", "--format", "csv"];
         let nowhere = [&settings(app)[..], &[("TMPDIR", "/nowhere")]].concat();
         let (is_done, _, log) = Process::command(&arguments, &nowhere);
-        assert!(!is_done && log.contains("what comes in is kept in /nowhere (TMPDIR)"), "{log}");
+        assert!(!is_done && log.contains("cannot buffer the input in /nowhere (TMPDIR)"), "{log}");
     }
 }
 
-/// The command, as it goes on.
+/// Starts the command without waiting for its end.
 fn begun(app: &TestApp, path: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
     command.args(["import", "notifications"]).arg(path).args(["--tenant", "acme", "--format", "csv"]);

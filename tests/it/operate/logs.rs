@@ -1,4 +1,4 @@
-//! What the server writes down, and above all what it does not.
+//! The server's log, and the private data that must not be in it.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -16,7 +16,7 @@ fn token(role: Role, sub: &str) -> String {
     sign(SECRET, &claims).unwrap()
 }
 
-/// Uses the server in all kinds of ways, well and badly.
+/// Uses the server in all kinds of ways, correctly and incorrectly.
 async fn use_it(server: &Process) {
     let (user, admin) = (token(Role::User, USER), token(Role::Admin, "operator"));
     let define = "mutation { saveMessageType(input: { code: \"visit\", title: \"Visits\", template: { \
@@ -31,7 +31,7 @@ async fn use_it(server: &Process) {
     server.ask(&format!("{user}x"), "{ viewer { id } }", json!({})).await;
     let address = format!("http://{}/graphql", server.address);
     let client = reqwest::Client::new();
-    // As it stands in an address: `{ viewer { id } }`, and the title as a variable.
+    // URL-encoded: `{ viewer { id } }`, and the title as a variable.
     let title = TITLE.replace(' ', "%20");
     let get = client.get(format!("{address}?query=%7Bviewer%7Bid%7D%7D&variables=%7B%22a%22%3A%22{title}%22%7D"));
     let answer = get.bearer_auth(&user).header("x-request-id", "of-the-proxy-1").send().await.unwrap();
@@ -45,7 +45,7 @@ async fn use_it(server: &Process) {
     socket.close_code().await;
 }
 
-/// The log of a server that was used, one line each.
+/// Returns the log lines of a server that was used.
 async fn log_of(format: &str) -> Vec<String> {
     let database = Kind::Sqlite.make().await.unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -137,7 +137,7 @@ async fn a_bus_that_is_lost_and_found_has_a_line_each() {
         async || reqwest::get(format!("http://{}/metrics", server.address)).await.unwrap().text().await.unwrap();
     while !metrics().await.contains("tidings_bus_connected 1") {}
     redis.stop();
-    let away = server.logged("the bus between nodes is away: sessions are late by up to a second").await;
+    let away = server.logged("the bus between nodes is down: sessions are late by up to a second").await;
     assert!(away.contains("WARN") && away.contains("failure="), "{away}");
     redis.start_again().await;
     let back = server.logged("the bus between nodes is back").await;
@@ -147,7 +147,7 @@ async fn a_bus_that_is_lost_and_found_has_a_line_each() {
     assert_eq!(log.matches("the bus between nodes").count(), 2, "{log}");
 }
 
-/// URLs may have passwords and tokens in them.
+/// URLs may contain passwords and tokens.
 #[tokio::test]
 async fn a_password_in_a_url_is_shown_nowhere() {
     let Some(database) = Kind::Sqlite.make().await else { return };
@@ -182,7 +182,7 @@ async fn a_password_in_a_url_is_shown_nowhere() {
         }
     }
     let (is_done, said) = shown(&["serve"], &[("TIDINGS_PUBLIC_URL", "https://user:HIDDEN@inbox.example.com")]);
-    assert!(!is_done && said.contains("must have no user and password"), "{said}");
+    assert!(!is_done && said.contains("must not have a user or password"), "{said}");
     let (is_done, said) = shown(&["serve"], &[("TIDINGS_JWKS", "http://user:HIDDEN@keys.example.com/keys.json")]);
     assert!(!is_done && said.contains("TIDINGS_JWKS must be a file or an https URL"), "{said}");
     let (_, said) = shown(&["doctor"], &[("TIDINGS_JWKS", &url)]);
@@ -193,7 +193,7 @@ async fn a_password_in_a_url_is_shown_nowhere() {
     let settings =
         [("TIDINGS_JWKS", &*url), ("OTEL_EXPORTER_OTLP_ENDPOINT", &url), ("TIDINGS_LOG", "debug,opentelemetry=debug")];
     let mut server = Process::start_with(&database.url, &settings, Some(log.path())).await;
-    server.logged("the JWKS cannot be refreshed").await;
+    server.logged("could not refresh the JWKS").await;
     server.ask(&token(Role::User, USER), "{ viewer { id } }", json!({})).await.unwrap();
     server.stop();
     let log = std::fs::read_to_string(log.path()).unwrap();

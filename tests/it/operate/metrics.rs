@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Metrics for Prometheus.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
@@ -13,7 +13,7 @@ async fn text(app: &TestApp) -> String {
     String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().to_vec()).unwrap()
 }
 
-/// The value of a figure with all its labels; 0 where nothing was counted yet.
+/// The value of a metric with all its labels, or 0 if nothing was counted yet.
 async fn figure(app: &TestApp, name: &str) -> f64 {
     let text = text(app).await;
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -1,4 +1,4 @@
-//! More work than there is room for.
+//! Overload: more work than the server has capacity for.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn too_many_requests_at_once_are_refused_at_once() {
         |settings| settings.limits.in_flight = 2,
         async |app| {
             assert_eq!(query(app).await.status(), StatusCode::OK);
-            // Nobody else can write until this ends.
+            // Blocks all other writes until it ends.
             let busy = app.app.db.begin().await.unwrap();
             let mark = async |user: &str| {
                 app.user(user)
@@ -60,8 +60,8 @@ async fn too_many_requests_at_once_are_refused_at_once() {
     .await;
 }
 
-/// All connections are taken: whoever comes then is told so after a while, also those who wait to share a statement, and whoever
-/// comes after they are back succeeds.
+/// All connections are taken: requests fail after a while, including those that wait to share a statement. Once the
+/// connections are returned, requests succeed.
 async fn a_pool_runs_out(kind: Kind) {
     with_settings(
         kind,
@@ -100,7 +100,7 @@ async fn whoever_gets_no_connection_is_told_on_mysql() {
     a_pool_runs_out(Kind::Mysql).await;
 }
 
-/// Works for so many steps, and is given up then, as a request is whose client has gone.
+/// Polls work for this many steps, and then drops it like a request after its client has disconnected.
 async fn given_up_after(steps: usize, work: impl Future) {
     let (mut work, mut left) = (std::pin::pin!(work), steps);
     std::future::poll_fn(|context| {
@@ -113,7 +113,7 @@ async fn given_up_after(steps: usize, work: impl Future) {
     .await;
 }
 
-/// Requests that are given up at whatever moment keep no connection.
+/// Requests that are dropped at any moment return their connections.
 async fn connections_come_back(kind: Kind) {
     with(kind, async |app| {
         app.admin().define_type("news").await;
@@ -157,7 +157,8 @@ on_every_database! {
             })
             .await;
         }
-        // As many as there may be at once, so that each connection is looked at; a file has one that writes.
+        // As many transactions as there can be at once, so that each connection is checked. A file has one connection
+        // for writes.
         let many = if db.backend() == sea_orm::DbBackend::Sqlite { 1 } else { app.app.config.database.connections };
         let mut taken = Vec::new();
         for _ in 0..many {
@@ -174,7 +175,7 @@ on_every_database! {
     }
 }
 
-/// As when all sessions of a node come back at once: nobody is left to try again.
+/// As when all sessions of a node reconnect at once: no client has to retry.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn many_who_connect_at_once_find_room_in_the_line() {

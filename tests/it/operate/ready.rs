@@ -1,4 +1,4 @@
-//! Whether requests should be sent to a node.
+//! Whether a balancer should send requests to a node.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
@@ -28,7 +28,7 @@ on_every_database! {
 #[tokio::test]
 async fn a_node_is_ready_while_it_writes() {
     with(Kind::Sqlite, async |app| {
-        // Nobody else can write until this ends.
+        // Blocks all other writes until it ends.
         let busy = app.app.db.begin().await.unwrap();
         assert_eq!(ready(app).await.0, StatusCode::OK);
         busy.rollback().await.unwrap();
@@ -40,7 +40,7 @@ async fn a_node_is_ready_while_it_writes() {
 async fn a_node_is_ready_while_its_database_is_busy() {
     with(Kind::Postgres, async |app| {
         app.admin().define_type("news").await;
-        // Whoever asks for migrations gets no answer in time, and others do.
+        // Queries of the migrations get no response in time; other queries do.
         let busy = app.app.db.begin().await.unwrap();
         busy.execute_unprepared("LOCK TABLE seaql_migrations IN ACCESS EXCLUSIVE MODE").await.unwrap();
         let asked = async {

@@ -1,4 +1,4 @@
-//! The database ends all connections, as it does when it is restarted.
+//! The database ends all connections, as on a restart.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use tokio::time::sleep;
 
 use crate::support::{Kind, TestApp, with};
 
-/// How long requests may fail for connections that are none any more.
+/// How long requests may fail because of connections that have ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Ends every connection to the test's database but the one by which it is told.
+/// Ends every connection to the test's database but its own.
 async fn end_all(app: &TestApp, kind: Kind) {
     let server = Database::connect(app.app.config.database.url()).await.unwrap();
     if kind == Kind::Postgres {
@@ -24,7 +24,7 @@ async fn end_all(app: &TestApp, kind: Kind) {
         let all = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
         for row in server.query_all_raw(Statement::from_string(server.get_database_backend(), all)).await.unwrap() {
             let id: i64 = row.try_get("", "id").unwrap();
-            // One that has gone by itself meanwhile cannot be ended.
+            // A connection that has ended by itself cannot be killed.
             let _ = server.execute_unprepared(&format!("KILL {id}")).await;
         }
     }
@@ -36,7 +36,7 @@ async fn requests_go_on(kind: Kind) {
         app.admin().define_type("release").await;
         let (ended, failed) = (OnceLock::new(), Mutex::new(Vec::new()));
         let is_over = || ended.get().is_some_and(|ended: &Instant| ended.elapsed() > 3 * GRACE);
-        // Some never pause, some let connections rest, and some write.
+        // Some never pause, some let connections idle, and some write.
         let ask = async |user: &str, what: &str, pause: u64| {
             let (user, mut asked) = (app.user(user), 0);
             while !is_over() {
@@ -73,7 +73,7 @@ async fn requests_go_on(kind: Kind) {
             assert!(began_at < ended + GRACE, "{:?} after the end: {errors}", began_at - ended);
         }
 
-        // Connections that are ended while all of them rest.
+        // Connections that end while all of them are idle.
         let everybody =
             async || join_all((0..16).map(|_| async { app.user("ada").send(read, json!({})).await.1 })).await;
         everybody().await;
@@ -96,8 +96,8 @@ async fn no_request_fails_for_long_once_mysql_has_ended_all_connections() {
     requests_go_on(Kind::Mysql).await;
 }
 
-/// Where a tenant is newer than the statistics, plans for values read all that it has; and what was empty is read whole for each row of
-/// another table.
+/// If a tenant is newer than the statistics, a plan for specific values reads all its rows. And a table that was empty
+/// when it was analyzed is read completely for each row of another table.
 #[tokio::test]
 async fn nothing_but_keys_has_a_say_in_a_plan_of_postgresql() {
     with(Kind::Postgres, async |app| {
@@ -119,7 +119,8 @@ async fn nothing_but_keys_has_a_say_in_a_plan_of_postgresql() {
     .await;
 }
 
-/// Otherwise statements are prepared again each time that they are asked, and connections wait for each other's memory.
+/// Without these options, SQLite prepares statements again on each run, and connections contend for its memory
+/// statistics.
 #[tokio::test]
 async fn sqlite_is_compiled_as_the_repository_says() {
     with(Kind::Sqlite, async |app| {

@@ -1,4 +1,4 @@
-//! Traces, as a collector gets them.
+//! Traces as a collector receives them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Kind, PATIENCE, Process, SECRET};
 
-/// What came to the collector, one after the other.
+/// Everything the collector received, in order.
 type Received = Arc<Mutex<Vec<u8>>>;
 
-/// Takes whatever is exported to `/v1/traces`.
+/// Accepts everything exported to `/v1/traces`.
 async fn collector() -> (String, Received) {
     let received = Received::default();
     let into = received.clone();

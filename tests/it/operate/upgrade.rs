@@ -1,4 +1,4 @@
-//! Nodes of two versions over one database, and the end of a node behind a balancer.
+//! Nodes of two versions with one database, and the shutdown of a node behind a balancer.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use super::ready::ready;
 use crate::support::{Kind, Process, TestApp, everyone, on_every_database};
 
-/// What a newer version does to the tables that everything is written to, so that this one need not know it.
+/// Changes the tables as a newer, compatible version does: a column with a default in each, and another table.
 pub async fn newer_and_compatible(app: &TestApp) {
     for table in [
         "tenant",
@@ -46,7 +46,7 @@ on_every_database! {
         let another = app.beside().await;
         assert_eq!(another.user("ben").overview().await, ["news: 2 (after)", "= 2"]);
         let (is_content, said) = Process::doctor(app.app.config.database.url(), &[]);
-        assert!(is_content && said.contains("newer than this program in what it need not know"), "{said}");
+        assert!(is_content && said.contains("has newer migrations that this program does not need"), "{said}");
         another.app.db.close().await;
     }
 
@@ -65,19 +65,19 @@ on_every_database! {
             assert!(!is_done && log.contains(words), "{log}");
         }
         let told = app.app.db.unmigrate().await.unwrap_err().to_string();
-        assert!(told.contains("does not know how to take m29991231_000001_newer back"), "{told}");
+        assert!(told.contains("cannot revert the migration m29991231_000001_newer"), "{told}");
     }
 
     async fn versions_that_do_not_follow_each_other_are_named_so(app) {
         newer_and_compatible(app).await;
         app.by_hand("DELETE FROM seaql_migrations WHERE version = 'm20261122_000017_used_actions'").await;
         let (status, said) = ready(app).await;
-        let words = "they are of versions that do not follow each other\n";
+        let words = "come from versions that do not build on each other\n";
         assert!(status == StatusCode::SERVICE_UNAVAILABLE && said.ends_with(words), "{said}");
     }
 }
 
-/// Sends a request over a connection; gives the head of the answer, and whether the connection has ended with it.
+/// Sends a request over a connection. Returns the head of the response, and whether the connection has ended.
 async fn asked(connection: &mut TcpStream, path: &str) -> (String, bool) {
     connection.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
     let (mut answer, mut part) = (Vec::new(), [0; 4096]);
@@ -96,7 +96,7 @@ async fn asked(connection: &mut TcpStream, path: &str) -> (String, bool) {
     }
 }
 
-/// Told to stop, a node says so to whoever asks, and serves on until it was seen.
+/// A node that is asked to stop reports it, and serves until balancers have noticed.
 #[tokio::test]
 async fn a_node_that_is_told_to_stop_serves_until_balancers_have_seen_it() {
     let Some(database) = Kind::Sqlite.make().await else { return };
@@ -106,7 +106,7 @@ async fn a_node_that_is_told_to_stop_serves_until_balancers_have_seen_it() {
     assert!(head.starts_with("http/1.1 200") && !is_over, "{head}");
     server.ask_to_stop();
     let until = tokio::time::Instant::now() + std::time::Duration::from_secs(1);
-    // It hears of it within a moment.
+    // The signal arrives within a moment.
     let (head, is_over) = loop {
         let mut new = TcpStream::connect(&server.address).await.unwrap();
         let (head, is_over) = asked(&mut new, "/readyz").await;

@@ -1,4 +1,4 @@
-//! Which browsers users are reached in.
+//! Which browsers of a user receive push messages.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;

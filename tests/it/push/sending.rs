@@ -1,4 +1,4 @@
-//! What browsers are sent, and what becomes of it.
+//! Push messages, and the results of their delivery.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::support::relay::Relay;
 use crate::support::{Kind, PATIENCE, TestApp, everyone, on_every_database, with};
 use crate::webhook::{number, settle};
 
-/// Subscribes ten browsers of each of two users at services that never answer.
+/// Subscribes ten browsers of each of two users at services that never respond.
 async fn holes(app: &TestApp) -> [Service; 2] {
     let holes = [Service::start().await, Service::start().await];
     for (hole, user) in holes.iter().zip(["eve", "mallory"]) {
@@ -26,7 +26,8 @@ async fn holes(app: &TestApp) -> [Service; 2] {
     holes
 }
 
-/// Announces something to everyone, and waits until a service has it for so many browsers. Returns how long that took.
+/// Sends an announcement to everyone, waits until a service has it for this many browsers, and returns how long that
+/// took.
 async fn arrives(app: &TestApp, lanes: &Lanes, service: &Service, title: &str, browsers: usize) -> Duration {
     let began = Instant::now();
     app.admin().announce("news", everyone(), title).await;
@@ -264,7 +265,7 @@ on_every_database! {
             }
         }
         let lanes = Lanes::default();
-        // They answer at once to begin with, and so do not seem to be any slower than others.
+        // They respond at once in the beginning, so the server does not treat them as slow.
         arrives(app, &lanes, &service, "0", 2).await;
         settle(app, &lanes).await;
         for of in &slow {
@@ -278,7 +279,7 @@ on_every_database! {
                 assert!(of.most_under_way() <= 4);
             }
         }
-        // A service that takes longer than a second may never answer: these have four places in all.
+        // A service that takes longer than a second may never respond. Such services share four places.
         tokio::time::sleep(Duration::from_secs(4)).await;
         for of in &slow {
             of.most_under_way();

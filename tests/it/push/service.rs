@@ -1,4 +1,4 @@
-//! A push service, and browsers that have subscribed there: by the RFCs, and not by our own code.
+//! A push service and its browsers, implemented from the RFCs and not with our own code.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// What it was sent.
+/// A push message that the service received.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub browser: String,
@@ -33,7 +33,7 @@ impl Got {
         self.headers[name].to_str().unwrap()
     }
 
-    /// The claims of its token, which is signed by this key.
+    /// Returns the claims of the message's token, and checks its signature with this key.
     pub fn claims(&self, key: &str) -> Value {
         let said = self.header("authorization").strip_prefix("vapid t=").unwrap();
         let (token, own) = said.split_once(", k=").unwrap();
@@ -50,17 +50,17 @@ impl Got {
 #[derive(Default)]
 struct Shared {
     got: Mutex<Vec<Got>>,
-    /// What it answers to whom, with `Retry-After` where there is one; 201 to all others.
+    /// Response by browser, with `Retry-After` if any; 201 for all others.
     answers: Mutex<HashMap<String, (u16, Option<u64>)>>,
-    /// It answers nobody.
+    /// Whether the service never responds.
     is_hanging: Mutex<bool>,
-    /// How long it takes over an answer.
+    /// The time until a response.
     takes: Mutex<Duration>,
-    /// Messages that it has and has not answered, now and at the most.
+    /// The number of messages without a response: now, and at the most.
     under_way: Mutex<[usize; 2]>,
 }
 
-/// A running one.
+/// A running service.
 pub struct Service {
     pub origin: String,
     shared: Arc<Shared>,
@@ -77,7 +77,7 @@ impl Service {
         Self { origin, shared, serving }
     }
 
-    /// A browser that has subscribed.
+    /// Creates a subscribed browser.
     pub fn browser(&self, name: &str) -> Browser {
         let key = PrivateKey::generate(&ECDH_P256).unwrap();
         let point = key.compute_public_key().unwrap().as_ref().to_vec();
@@ -86,29 +86,29 @@ impl Service {
         Browser { endpoint: format!("{}/push/{name}", self.origin), key, point, secret }
     }
 
-    /// Everything since it was asked the last time, by the names of browsers.
+    /// Takes the messages received since the last call, sorted by browser.
     pub fn take(&self) -> Vec<Got> {
         let mut got = std::mem::take(&mut *self.shared.got.lock());
         got.sort_by(|one, other| one.browser.cmp(&other.browser));
         got
     }
 
-    /// Who was sent something since then.
+    /// The browsers that received messages since the last call.
     pub fn reached(&self) -> Vec<String> {
         self.take().into_iter().map(|got| got.browser).collect()
     }
 
-    /// Answers nobody, or everybody again.
+    /// Stops responding, or responds again.
     pub fn hangs(&self, is_hanging: bool) {
         *self.shared.is_hanging.lock() = is_hanging;
     }
 
-    /// Takes so long over each answer.
+    /// Sets the time until each response.
     pub fn takes(&self, time: Duration) {
         *self.shared.takes.lock() = time;
     }
 
-    /// The most messages that it had at the same time since it was asked the last time.
+    /// The most messages without a response at any time since the last call.
     pub fn most_under_way(&self) -> usize {
         let mut under_way = self.shared.under_way.lock();
         let [now, most] = *under_way;
@@ -116,7 +116,7 @@ impl Service {
         most
     }
 
-    /// What it answers to a browser's messages from now on.
+    /// Sets the response to a browser's messages.
     pub fn answers(&self, browser: &str, status: u16, retry_after: Option<u64>) {
         self.shared.answers.lock().insert(browser.to_owned(), (status, retry_after));
     }
@@ -128,7 +128,7 @@ impl Drop for Service {
     }
 }
 
-/// A message that is not answered yet.
+/// A message without a response.
 struct UnderWay(Arc<Shared>);
 
 impl Drop for UnderWay {
@@ -148,7 +148,7 @@ async fn take(
         under_way[0] += 1;
         under_way[1] = under_way[1].max(under_way[0]);
     }
-    // Also where the sender gives up.
+    // The guard also counts down if the sender disconnects.
     let _under_way = UnderWay(shared.clone());
     shared.got.lock().push(Got { browser: browser.clone(), headers, body: body.to_vec() });
     if *shared.is_hanging.lock() {
@@ -164,7 +164,7 @@ async fn take(
     }
 }
 
-/// One that has subscribed.
+/// A subscribed browser.
 pub struct Browser {
     pub endpoint: String,
     key: PrivateKey,
@@ -173,14 +173,14 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// As `toJSON` has it.
+    /// The subscription as `toJSON` returns it.
     pub fn subscription(&self) -> Value {
         let keys =
             json!({ "p256dh": URL_SAFE_NO_PAD.encode(&self.point), "auth": URL_SAFE_NO_PAD.encode(self.secret) });
         json!({ "endpoint": self.endpoint, "expirationTime": null, "keys": keys })
     }
 
-    /// What it reads of a body (RFC 8291, section 4).
+    /// Decrypts a message body (RFC 8291, section 4).
     pub fn read(&self, got: &Got) -> Value {
         assert_eq!(got.header("content-encoding"), "aes128gcm");
         let (head, record) = got.body.split_at(86);

@@ -1,4 +1,4 @@
-//! Rules as operators make them.
+//! Rules as operators define them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Servers that die, or stand still, in the middle of a run.
+//! Servers that die or hang in the middle of a run.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::warehouse::{Dice, Rows, Warehouse, changed, inboxes_show, input, runn
 use super::{SAVE, catalogue, many};
 use crate::support::{Kind, Process, TestApp, TestDatabase, config};
 
-/// Servers over one database, with a rule that scans a warehouse when it is told to.
+/// Servers with one database, and a rule that scans a warehouse on request.
 struct Nodes {
     app: TestApp,
     warehouse: Warehouse,
@@ -18,7 +18,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Two of them, or one over SQLite; nothing where a database is missing.
+    /// Starts two servers, or one with SQLite. `None` if a database is missing.
     async fn start(kind: Kind, of: Kind, sql: &str) -> Option<Self> {
         let database = kind.make().await?;
         let warehouse = Warehouse::make(of, json!({})).await?;
@@ -43,10 +43,10 @@ impl Nodes {
         Some(done["runNotificationRule"].take())
     }
 
-    /// Runs the rule as soon as may be, as if the time of whoever had it before had passed.
+    /// Runs the rule as soon as possible, as if the previous owner's lease had expired.
     async fn run_next(&self, node: usize) -> Value {
         loop {
-            // What they had asked of the database may be done only now.
+            // The previous owner's statements may take effect only now.
             self.app.by_hand("UPDATE rule SET lease_until = 0").await;
             if let Some(done) = self.run(node).await {
                 return done;
@@ -64,19 +64,19 @@ impl Nodes {
 
 const ALL: &str = "SELECT id, state, who FROM pallet";
 
-/// A thousand rows come, change and go while two servers are killed twenty times, anywhere in their runs: whoever goes on finishes what
-/// the other began, and says nothing twice.
+/// A thousand rows are added, changed and removed while two servers are killed twenty times at any point of their runs.
+/// The other server finishes each run, and raises nothing twice.
 async fn survives_kill(kind: Kind, of: Kind) {
     let Some(mut nodes) = Nodes::start(kind, of, ALL).await else { return };
     let (mut rows, mut dice, mut raised) = (Rows::new(), Dice(11), 0);
-    // How long the last run took that nobody cut off, in milliseconds.
+    // The duration of the last run that was not cut off, in milliseconds.
     let mut longest = 60;
     for round in 0..20_u64 {
         raised += changed(&mut rows, &mut dice, (800, 1000));
         nodes.warehouse.holds(&rows).await;
         let victim = usize::try_from(round).unwrap() % nodes.all.len();
         let cut = Duration::from_millis(3 + dice.below(longest));
-        // It may well have ended before.
+        // It may have ended before.
         let _ = tokio::time::timeout(cut, nodes.run(victim)).await;
         nodes.all[victim].kill_and_start().await;
         let began = Instant::now();
@@ -105,8 +105,8 @@ async fn a_server_killed_while_it_runs_a_rule_repeats_nothing_mysql() {
     survives_kill(Kind::Mysql, Kind::Sqlite).await;
 }
 
-/// A server stands still while its source answers, another one runs the rule over a newer table, and the first goes on with what it had
-/// been told before: it changes nothing.
+/// A server hangs while its source responds, and another one runs the rule with a newer table. The first then continues
+/// with the old result, and changes nothing.
 async fn who_stood_still_changes_nothing(kind: Kind) {
     let slow = "SELECT id, state, who FROM pallet, (SELECT pg_sleep(1)) AS nap";
     let Some(nodes) = Nodes::start(kind, Kind::Postgres, slow).await else { return };

@@ -1,4 +1,4 @@
-//! Far more than anybody wants to hear of.
+//! Far more rows than a user wants to be notified of.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::warehouse::{ended, over, run};
 use super::{catalogue, field, many, report_as, reporting, save, titles, warehouse};
 use crate::support::{Kind, TestApp, on_every_database};
 
-/// A hundred thousand rows at once.
+/// Inserts a hundred thousand rows at once.
 fn hundred_thousand(of: Kind) -> &'static str {
     match of {
         Kind::Postgres => "INSERT INTO pallet SELECT n, 'low', 'ada' FROM generate_series(1, 100000) AS n",
@@ -18,14 +18,14 @@ fn hundred_thousand(of: Kind) -> &'static str {
     }
 }
 
-/// Operators have heard of it once, and nobody else of anything.
+/// Checks that operators got one notification, and other users none.
 async fn only_operators_hear(app: &TestApp, title: &str) {
     assert_eq!(titles(app.user("olga")).await, [title]);
     assert!(titles(app.user("ada")).await.is_empty());
     assert_eq!((many(app, "notification").await, many(app, "rule_row").await), (1, 0));
 }
 
-/// A result is cut off at as many rows as its source may have: a failure, of which the third is told.
+/// A result is truncated at the row limit of its source. That is a failure, and operators are notified of the third.
 #[tokio::test]
 async fn a_scan_that_finds_a_hundred_thousand_rows_tells_operators_once() {
     for (kind, of) in [(Kind::Sqlite, Kind::Postgres), (Kind::Postgres, Kind::Mysql), (Kind::Mysql, Kind::Sqlite)] {
@@ -36,7 +36,7 @@ async fn a_scan_that_finds_a_hundred_thousand_rows_tells_operators_once() {
                 assert_eq!(run(app).await, ended("TRUNCATED"));
             }
             only_operators_hear(app, "The rule low has failed 3 times").await;
-            // As many as the result may have are a flood.
+            // As many rows as the limit permits are a flood.
             warehouse.by_hand("DELETE FROM pallet WHERE id > 10000").await;
             warehouse::save(app, json!({ "alarm": { "type": "alarm" }, "maxNew": 9999 })).await;
             assert_eq!(run(app).await, ended("FLOODED"));

@@ -1,4 +1,5 @@
-//! What really happened once, as somebody's table: who changed which folder of a large open project, on six days of 2019 to 2021.
+//! A replay of real activity as an external table: who changed which folder of a large open-source project, on six days
+//! from 2019 to 2021.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,7 @@ fn activities() -> Vec<Activity> {
     include_str!("activity.csv").lines().skip(1).map(line).collect()
 }
 
-/// How many people have changed each folder within the hour before, where that is three or more.
+/// The number of people who changed each folder within the last hour, for folders with three or more.
 fn busy(all: &[Activity], now: DateTime<Utc>) -> BTreeMap<&'static str, usize> {
     let mut people: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for activity in all.iter().filter(|activity| activity.at > now - TimeDelta::hours(1) && activity.at <= now) {
@@ -40,7 +41,7 @@ async fn seen(app: &TestApp) -> Vec<String> {
     titles
 }
 
-/// "A folder that three people have changed within an hour": told while it is so, with as many as it is by then.
+/// The rule "three people have changed a folder within an hour": it notifies while that is so, with the current number.
 async fn busy_folders_are_told(kind: Kind, of: Kind) {
     over(kind, of, json!({}), async |app, warehouse| {
         let template = json!({ "title": "{{ params.folder }}: {{ params.people }}" });
@@ -59,7 +60,7 @@ async fn busy_folders_are_told(kind: Kind, of: Kind) {
         save(app, json!({ "scan": scan, "key": ["folder"], "audience": { "everyone": true } })).await;
         app.user("ada").overview().await;
         let all = activities();
-        // As if it were happening now.
+        // Shift the times to now.
         let later = app.now() - all[0].at;
         let later = TimeDelta::seconds(later.num_seconds());
         let (mut told, mut before) = (0, BTreeMap::new());
@@ -69,7 +70,7 @@ async fn busy_folders_are_told(kind: Kind, of: Kind) {
             let text = (at).format("%Y-%m-%d %H:%M:%S").to_string();
             let zone = if of == Kind::Postgres { "+00" } else { "" };
             warehouse.by_hand(&format!("INSERT INTO activity VALUES ('{text}{zone}', '{who}', '{folder}')")).await;
-            // After it, and when the hour before the next one has passed without any.
+            // Run after the activity, and again 61 minutes later if no other follows before.
             for now in [at, at + TimeDelta::minutes(61)] {
                 if now < app.now() || all.get(place + 1).is_some_and(|next| next.at + later < now) {
                     continue;

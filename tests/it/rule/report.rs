@@ -1,4 +1,4 @@
-//! Rows that are handed in.
+//! Rows that a backend reports.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -18,7 +18,7 @@ on_every_database! {
         assert_eq!(report(app, &[(3, "new", "ada")]).await, complete(0, 0, 2));
         assert_eq!(titles(app.user("ada")).await, ["3: new"]);
         assert!(titles(app.user("ben")).await.is_empty());
-        // It is there again: another stay.
+        // The row is back: a new stay.
         assert_eq!(report(app, &[(3, "new", "ada"), (1, "low", "ada")]).await, complete(1, 0, 0));
         assert_eq!(titles(app.user("ada")).await, ["1: low", "3: new"]);
         assert_eq!(app.user("ada").overview().await.last().unwrap(), "= 2");
@@ -60,7 +60,7 @@ on_every_database! {
         assert_eq!(report(app, &[(1, "low", "ada"), (2, "low", "ada")]).await, complete(0, 0, 0));
         assert_eq!(report(app, &[(1, "out", "ada"), (3, "low", "ada")]).await, complete(1, 0, 0));
         assert_eq!(titles(app.user("ada")).await, ["3: low"]);
-        // Gone, and there again.
+        // Gone, and back again.
         assert_eq!(report(app, &[(1, "out", "ada"), (2, "low", "ada"), (3, "low", "ada")]).await, complete(1, 0, 0));
         assert_eq!(titles(app.user("ada")).await, ["2: low", "3: low"]);
     }
@@ -111,7 +111,7 @@ on_every_database! {
         report(app, &[(1, "low", "ada")]).await;
         let flood = [(2, "low", "ada"), (3, "low", "ada"), (4, "low", "ada")];
         assert_eq!(report(app, &flood).await, (0, 0, 0, "FLOODED".to_owned()));
-        // Neither raised, nor resolved what it has not.
+        // The flood raised nothing, and did not resolve the row that it lacks.
         assert_eq!(titles(app.user("ada")).await, ["1: low"]);
         assert_eq!(titles(app.user("olga")).await, ["The rule low is paused"]);
         assert_eq!(field(app, "state").await["state"], "FLOODED");
@@ -147,16 +147,16 @@ on_every_database! {
         assert_eq!(chunk(&[(4, "low", "ada")], 0, true).await, partial(1, 0));
         let refused = json!({ "input": { "rule": "low", "rows": [], "run": "r", "chunk": 2 } });
         assert!(app.service().refused(&reporting(), refused).await.starts_with("CONFLICT"));
-        // Its answer was lost.
+        // The response was lost, so the backend repeats the chunk.
         assert_eq!(chunk(&[(4, "low", "ada")], 0, true).await, partial(0, 0));
         assert_eq!(chunk(&[(1, "out", "ada")], 1, true).await, partial(0, 1));
         assert_eq!(chunk(&[(2, "low", "ada")], 2, false).await, complete(0, 0, 1));
         assert_eq!(chunk(&[(2, "low", "ada")], 2, false).await, complete(0, 0, 1));
         assert_eq!(titles(app.user("ada")).await, ["4: low", "2: low", "1: out"]);
-        // All of it came, and any part of it again is none.
+        // The report is complete, and a repeated chunk changes nothing.
         assert_eq!(chunk(&[(9, "old", "ada")], 0, true).await, complete(0, 0, 1));
         assert_eq!(titles(app.user("ada")).await, ["4: low", "2: low", "1: out"]);
-        // The next one begins anew, and one that was given up leaves nothing behind.
+        // The next report starts anew, and an abandoned one has no effect.
         assert_eq!(report_as(app, rows(&[(1, "out", "ada")]), json!({ "run": "s", "more": true })).await, partial(0, 0));
         assert_eq!(report_as(app, rows(&[(2, "low", "ada")]), json!({ "run": "t", "more": true })).await, partial(0, 0));
         let last = report_as(app, rows(&[(4, "low", "ada")]), json!({ "run": "t", "chunk": 1 })).await;
@@ -284,7 +284,7 @@ on_every_database! {
         assert_eq!(titles(app.user("ada")).await, ["2: low", "1: low"]);
     }
 
-    /// By a clock that is a little ahead, or whoever came while it was waited for.
+    /// From a clock that is slightly ahead, or a run that started while this one waited.
     async fn a_run_that_began_a_moment_later_is_under_way(app) {
         catalogue(app).await;
         save(app, json!({})).await;

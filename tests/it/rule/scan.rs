@@ -1,4 +1,4 @@
-//! Rows that are looked for, in databases of others.
+//! Rows that a scan finds in external databases.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::warehouse::{Dice, Rows, changed, ended, inboxes_show, input, over, ru
 use super::{SAVE, complete, field, many, titles};
 use crate::support::{Kind, OVERVIEWS, Socket, TestApp};
 
-/// Every kind of inbox over every kind of source.
+/// Every kind of inbox database with every kind of source.
 macro_rules! on_all {
     ($($name:ident)+) => {$(
         mod $name {
@@ -40,7 +40,7 @@ macro_rules! on_all {
 }
 on_all! { inboxes_show_what_the_table_holds }
 
-/// The table changes at random, and after each run every inbox has what it holds; nothing was raised twice.
+/// The table changes at random. After each run, every inbox shows the table, and nothing was raised twice.
 async fn inboxes_show_what_the_table_holds(kind: Kind, of: Kind) {
     over(kind, of, json!({}), async |app, warehouse| {
         save(app, json!({})).await;
@@ -196,7 +196,7 @@ async fn a_rule_that_is_saved_while_it_runs_is_run_as_it_is_now() {
     .await;
 }
 
-/// A row's values are not for whoever looks after the rule.
+/// The operators of a rule must not see the values of its rows.
 #[tokio::test]
 async fn what_a_row_has_is_not_told_with_a_failure() {
     over(Kind::Sqlite, Kind::Postgres, json!({}), async |app, warehouse| {
@@ -205,7 +205,7 @@ async fn what_a_row_has_is_not_told_with_a_failure() {
             async || field(app, "runs(first: 1) { error }").await["runs"][0]["error"].as_str().unwrap().to_owned();
         save(app, json!({ "audience": { "groupColumn": "who" } })).await;
         assert_eq!(run(app).await, ended("FAILED"));
-        assert_eq!(error().await, "`rows[0].audience.groups[0]` names no group: \"…\"");
+        assert_eq!(error().await, "`rows[0].audience.groups[0]` names no group: \"…\"; create it with saveUserGroup");
         for sql in [
             "SELECT id, who::regclass::text AS state, who FROM pallet",
             "SELECT make_date(id, 99, 1)::text AS state, id, who FROM pallet",
@@ -247,7 +247,7 @@ async fn a_trial_says_what_would_be_and_writes_nothing() {
             assert!(failing["samples"][0]["templateError"].is_string(), "{failing}");
             assert_eq!(many(app, "rule").await + many(app, "notification").await, 0);
             assert_eq!(field(app, "code").await, Value::Null);
-            // A rule that is there is compared with what it knows.
+            // An existing rule is compared with its known rows.
             save(app, json!({})).await;
             run(app).await;
             warehouse.by_hand("DELETE FROM pallet WHERE id = 1").await;
@@ -288,7 +288,7 @@ async fn a_trial_is_in_the_audit_log_with_its_source_and_query() {
     }
 }
 
-/// However many rules of one tenant are due before it.
+/// No matter how many rules of one tenant are due before it.
 #[tokio::test]
 async fn a_rule_of_another_tenant_waits_for_one_turn_alone() {
     let settings = json!({ "tenants": "*", "connections": 1, "timeout_ms": 1000 });
@@ -338,7 +338,7 @@ async fn a_source_that_says_so_is_read_at_once() {
     .await;
 }
 
-/// Also where its schedule comes once a year.
+/// Even if its schedule is due once a year.
 #[tokio::test]
 async fn a_run_that_was_cut_off_is_run_again_when_its_lease_is_over() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
@@ -347,7 +347,7 @@ async fn a_run_that_was_cut_off_is_run_again_when_its_lease_is_over() {
             let scan = json!({ "source": "wms", "sql": "SELECT id, state, who FROM pallet", "schedule": "0 0 1 1 *" });
             save(app, json!({ "scan": scan })).await;
             warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
-            // It dies between taking it and the end.
+            // The run panics between its start and its end.
             app.panic_at("INSERT INTO rule_run");
             scanner.look(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -380,7 +380,7 @@ async fn news_while_it_runs_are_run_for_again() {
         until_runs(app, &scanner, 2).await;
         let is_done = async || field(app, "nextRunAt").await["nextRunAt"] == "2027-01-01T00:00:00.000Z";
         assert!(is_done().await);
-        // Another node has heard the same, and is slower.
+        // A slower node got the same notice.
         tidings::domain::rule::has_news(&app.app, "wms", heard_at - 1).await.unwrap();
         assert!(is_done().await, "it is known by now");
         tidings::domain::rule::has_news(&app.app, "wms", heard_at + 1).await.unwrap();

@@ -1,4 +1,4 @@
-//! A database of somebody else, and a rule that scans it.
+//! An external database, and a rule that scans it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tidings::domain::rule::Scanner;
 use super::{RUN, SAVE, catalogue, figures, many, titles};
 use crate::support::{Kind, PATIENCE, TestApp, TestDatabase, with_settings};
 
-/// A database of somebody else, with a table of pallets, and the file that names it.
+/// An external database with a table of pallets, and the sources file that names it.
 pub struct Warehouse {
     pub database: TestDatabase,
     pub owner: DatabaseConnection,
@@ -19,7 +19,7 @@ pub struct Warehouse {
 }
 
 impl Warehouse {
-    /// One of a kind, with further settings; nothing where no server of the kind answers.
+    /// Creates a database of a kind, with additional settings. `None` if no server of the kind is reachable.
     pub async fn make(kind: Kind, settings: Value) -> Option<Self> {
         let database = kind.make().await?;
         let owner = Database::connect(&database.url).await.unwrap();
@@ -40,7 +40,7 @@ impl Warehouse {
         self.owner.execute_unprepared(statement).await.unwrap();
     }
 
-    /// Makes the table hold these rows.
+    /// Replaces the content of the table with these rows.
     pub async fn holds(&self, rows: &Rows) {
         let values: Vec<String> = rows.iter().map(|(id, (state, who))| format!("({id}, '{state}', '{who}')")).collect();
         let insert = match values.as_slice() {
@@ -56,7 +56,7 @@ impl Warehouse {
     }
 }
 
-/// Runs a test on an inbox of one kind over a warehouse of another.
+/// Runs a test with an inbox database of one kind and a warehouse of another.
 pub async fn over(kind: Kind, of: Kind, settings: Value, test: impl AsyncFnOnce(&TestApp, &Warehouse)) {
     let Some(warehouse) = Warehouse::make(of, settings).await else { return };
     let file = warehouse.file();
@@ -70,7 +70,7 @@ pub async fn over(kind: Kind, of: Kind, settings: Value, test: impl AsyncFnOnce(
     warehouse.remove().await;
 }
 
-/// A rule that scans, with changes.
+/// The input of a rule that scans, with changes.
 pub fn input(changes: &Value) -> Value {
     let scan = json!({ "source": "wms", "sql": "SELECT id, state, who FROM pallet", "schedule": "@every 30s" });
     let mut input = super::input(&json!({ "scan": scan, "maxNew": 1000 }));
@@ -88,7 +88,7 @@ pub fn running() -> String {
     format!("mutation {{ runNotificationRule(code: \"low\") {{ {RUN} }} }}")
 }
 
-/// Runs the rule now: raised, amended, resolved and the outcome.
+/// Runs the rule now. Returns the raised, amended and resolved counts and the outcome.
 pub async fn run(app: &TestApp) -> (i64, i64, i64, String) {
     figures(&app.service().ask(&running(), json!({})).await["runNotificationRule"])
 }
@@ -97,7 +97,7 @@ pub fn ended(outcome: &str) -> (i64, i64, i64, String) {
     (0, 0, 0, outcome.to_owned())
 }
 
-/// Lets whatever is due run, until as many runs have been.
+/// Runs all due rules until there have been this many runs.
 pub async fn until_runs(app: &TestApp, scanner: &Scanner, runs: i64) {
     for _ in 0..PATIENCE.as_millis() / 20 {
         scanner.look(&app.app).await.unwrap();
@@ -109,7 +109,7 @@ pub async fn until_runs(app: &TestApp, scanner: &Scanner, runs: i64) {
     panic!("it does not run");
 }
 
-/// Numbers that look random, the same each time.
+/// Pseudo-random numbers, the same in each run.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -121,10 +121,10 @@ impl Dice {
 
 pub const USERS: [&str; 3] = ["ada", "ben", "eve"];
 
-/// A table of pallets: their state, and who is to hear of them, by id.
+/// A table of pallets by id: their state, and the user to notify.
 pub type Rows = BTreeMap<i64, (String, String)>;
 
-/// Changes up to so many rows of a table that has so many at the most, and says how many rows are new in it.
+/// Changes up to this many rows of a table with a maximum size. Returns the number of new rows.
 pub fn changed(rows: &mut Rows, dice: &mut Dice, (changes, most): (u64, u64)) -> usize {
     let before: Vec<i64> = rows.keys().copied().collect();
     for _ in 0..=dice.below(changes) {
@@ -132,7 +132,7 @@ pub fn changed(rows: &mut Rows, dice: &mut Dice, (changes, most): (u64, u64)) ->
         if dice.below(3) == 0 {
             rows.remove(&id);
         } else {
-            // Who hears of a row stays, as an amendment reaches whoever has it.
+            // The user of a row stays, since an amendment goes to the users who have it.
             let who = USERS[usize::try_from(id % 3).unwrap()];
             rows.entry(id).or_insert_with(|| (String::new(), who.to_owned())).0 = format!("s{}", dice.below(4));
         }
@@ -140,7 +140,7 @@ pub fn changed(rows: &mut Rows, dice: &mut Dice, (changes, most): (u64, u64)) ->
     rows.keys().filter(|id| before.binary_search(id).is_err()).count()
 }
 
-/// Refuses inboxes that show anything but what the table holds, or count it wrongly.
+/// Checks that inboxes and their counts show exactly the rows of the table.
 pub async fn inboxes_show(app: &TestApp, rows: &Rows, when: &str) {
     for user in USERS {
         let theirs = rows.iter().filter(|(_, (_, who))| who == user);

@@ -1,4 +1,4 @@
-//! Cookies that were altered, are too old, or are of another server.
+//! Cookies that were altered, have expired, or are from another server.
 
 use axum::http::Method;
 use chrono::TimeDelta;
@@ -11,11 +11,11 @@ use crate::support::{SECRET, TestApp};
 
 const OTHER: &str = "another secret of the tests, of 32 bytes";
 
-/// Whether a cookie is a session's, by both ways to show it.
+/// Whether a cookie is a valid session; checks both places that accept it.
 async fn is_session(app: &TestApp, cookie: &str) -> bool {
     let mut browser = Browser { app, cookies: [(SESSION.to_owned(), cookie.to_owned())].into() };
     let is_told = !browser.session().await.is_null();
-    // Operators have no inbox, and are told so.
+    // A query that operators may run.
     let code = browser.ask("{ messageTypes { code } }", &DESK).await.json()["errors"][0]["extensions"]["code"].clone();
     assert_eq!(is_told, code.is_null(), "{code}");
     assert!(is_told || code == "UNAUTHENTICATED", "{code}");
@@ -44,7 +44,7 @@ async fn each_byte_of_a_cookie_counts_and_each_is_for_its_own_purpose() {
             assert!(!is_session(app, other).await, "{other}");
         }
 
-        // And the session's is no attempt.
+        // And a session is no sign-in attempt.
         let mut mixed = Browser { app, cookies: [("__Host-tidings_sign_in".to_owned(), session.clone())].into() };
         assert_eq!(mixed.come_back(&[("code", "a"), ("state", "b")]).await.status, 400);
     })
@@ -113,7 +113,7 @@ async fn a_session_is_of_one_provider_and_client() {
     .await;
 }
 
-/// What is asked of a page that shows nobody: it is for pages of ours, and kept by nobody.
+/// Only our own pages may read the session, and no cache may store it.
 #[tokio::test]
 async fn who_is_signed_in_is_told_to_our_own_pages_alone() {
     with_provider(async |app, provider| {
@@ -133,7 +133,7 @@ async fn who_is_signed_in_is_told_to_our_own_pages_alone() {
     .await;
 }
 
-/// A cookie that somebody else has a copy of is worth nothing once its user has signed out: on any node, and after a restart.
+/// A copied cookie is worthless once its user has signed out: on every node, and after a restart.
 #[tokio::test]
 async fn a_session_that_was_ended_counts_nowhere() {
     with_provider(async |app, provider| {
@@ -154,7 +154,7 @@ async fn a_session_that_was_ended_counts_nowhere() {
         assert_eq!(answer["errors"][0]["message"], "the session has ended: sign in again");
         assert_eq!(thief.send(Method::POST, "/desk/session/end", &DESK, None).await.status, 200, "once more");
 
-        // Once it would have been over anyway, nothing is kept of it.
+        // After its regular end, the server keeps nothing of the session.
         let kept = async || entity::ended_session::Entity::find().all(&app.app.db.read).await.unwrap().len();
         assert_eq!(kept().await, 1);
         app.advance(TimeDelta::hours(9));

@@ -107,10 +107,10 @@ async fn roles_and_tenants_come_from_claims() {
             (json!({ "org": ["acme"], "realm_access": { "roles": ["x", "operators"] } }), "acme admin 7"),
             (
                 json!({ "org": "acme", "realm_access": { "roles": ["x"] } }),
-                "Nothing in your claim “realm_access.roles”",
+                "No value of your claim “realm_access.roles”",
             ),
-            (json!({ "org": "acme" }), "says nothing of your claim “realm_access.roles”"),
-            (json!({ "realm_access": { "roles": ["support"] } }), "says nothing of your claim “org”"),
+            (json!({ "org": "acme" }), "did not send your claim “realm_access.roles”"),
+            (json!({ "realm_access": { "roles": ["support"] } }), "did not send your claim “org”"),
             (json!({ "org": ["acme", "globex"], "realm_access": { "roles": ["support"] } }), "has several values"),
         ] {
             provider.says(|said| (said.claims, said.metadata) = (claims.clone(), json!({ "userinfo_endpoint": null })));
@@ -130,7 +130,7 @@ async fn roles_and_tenants_come_from_claims() {
     .await;
 }
 
-/// Roles are those of tokens: a service may do what services may.
+/// Sessions have the roles of tokens: a service session may do what services may.
 #[tokio::test]
 async fn a_session_may_do_what_a_token_of_its_role_may() {
     with_provider(async |app, provider| {
@@ -159,11 +159,11 @@ async fn what_an_id_token_does_not_say_is_asked_for() {
         assert_eq!((&session["sub"], &session["role"], &session["name"]), (&json!("bo@example.com"), &json!("service"), &json!("Bo")));
 
         for (other, status, words) in [
-            (Some(json!({ "sub": "8", "email": "bo@example.com", "groups": ["support"] })), 502, "cannot be believed"),
-            (Some(json!({ "email": "bo@example.com", "groups": ["support"] })), 502, "cannot be believed"),
-            (Some(json!(["sub"])), 502, "cannot be believed"),
-            (None, 502, "cannot be believed"),
-            (Some(json!({ "sub": "7" })), 403, "says nothing of your claim “email”"),
+            (Some(json!({ "sub": "8", "email": "bo@example.com", "groups": ["support"] })), 502, "response of the provider is invalid"),
+            (Some(json!({ "email": "bo@example.com", "groups": ["support"] })), 502, "response of the provider is invalid"),
+            (Some(json!(["sub"])), 502, "response of the provider is invalid"),
+            (None, 502, "response of the provider is invalid"),
+            (Some(json!({ "sub": "7" })), 403, "did not send your claim “email”"),
         ] {
             provider.says(|said| said.more = other.clone());
             let answer = Browser::new(app).sign_in(provider, "/desk").await;
@@ -171,13 +171,13 @@ async fn what_an_id_token_does_not_say_is_asked_for() {
             assert!(answer.body.contains(words), "{other:?}: {}", answer.body);
         }
 
-        // What the ID token says counts before it.
+        // Claims of the ID token take precedence.
         let said = json!({ "email": null, "email_verified": null });
         let more = json!({ "sub": "7", "email": "ada@example.com", "email_verified": true, "groups": ["support"] });
         provider.says(|of| (of.claims, of.more) = (said, Some(more)));
         assert_eq!(Browser::signed_in(app, provider).await.session().await["role"], "admin");
 
-        // That one address was verified says nothing of another.
+        // The verification of one address does not apply to another.
         provider.says(|of| of.claims = json!({ "email": "eve@example.com", "email_verified": null }));
         let answer = Browser::new(app).sign_in(provider, "/desk").await;
         assert_eq!(answer.status, 403, "{}", answer.body);
@@ -193,7 +193,7 @@ async fn what_is_known_of_the_provider_goes_on_while_it_is_away() {
         for _ in 0..3 {
             let answer = Browser::new(app).get("/desk/session/begin").await;
             assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
-            assert!(answer.body.contains("The provider cannot be asked now"));
+            assert!(answer.body.contains("The provider cannot be reached now"));
             assert!(answer.body.contains(answer.headers["x-request-id"].to_str().unwrap()), "where to look in the log");
         }
         assert_eq!(provider.asked(), [1, 0, 0], "nobody makes us ask without end");
@@ -203,7 +203,7 @@ async fn what_is_known_of_the_provider_goes_on_while_it_is_away() {
         let (code, state) = browser.begun(provider).await;
         assert_eq!(provider.asked(), [2, 1, 0]);
 
-        // An hour later it is asked again, and what was known counts where there is no answer.
+        // An hour later the server fetches the metadata again, and uses the old one if there is no response.
         app.advance(TimeDelta::minutes(61));
         provider.says(|said| said.is_away = true);
         Browser::new(app).get("/desk/session/begin").await.to();
@@ -234,7 +234,7 @@ async fn a_provider_that_ends_no_sessions_leads_back_to_the_desk() {
     .await;
 }
 
-/// Any node takes the next request.
+/// Any node can handle the next request.
 #[tokio::test]
 async fn one_may_begin_at_one_node_and_go_on_at_another() {
     with_provider(async |app, provider| {
@@ -282,7 +282,7 @@ async fn where_no_provider_is_named_nobody_signs_in() {
         for path in ["/desk/session/begin", "/desk/session/callback?code=a&state=b"] {
             let answer = browser.get(path).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND);
-            assert!(answer.body.contains("Nobody can sign in here"));
+            assert!(answer.body.contains("Sign-in is not set up here"));
         }
         assert_eq!(browser.send(Method::POST, "/desk/session/end", &DESK, None).await.status, StatusCode::NOT_FOUND);
     })

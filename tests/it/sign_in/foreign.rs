@@ -1,4 +1,4 @@
-//! What pages of others can have a browser send, with its cookies: none of it is done.
+//! Requests that pages of other sites can make a browser send, with its cookies: none of them has an effect.
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tidings::config::Config;
 use super::{Browser, DESK, PUBLIC, Provider, SESSION, TYPES, WHO, settings, with_provider};
 use crate::support::{Kind, Socket, TestApp, with_settings};
 
-/// Headers with which the cookie counts.
+/// Headers with which the server accepts the cookie.
 const OWN: [&[(&str, &str)]; 4] = [
     &DESK,
     &[("x-tidings-desk", "1"), ("sec-fetch-site", "same-origin")],
@@ -107,7 +107,7 @@ async fn forms_and_addresses_change_nothing() {
     .await;
 }
 
-/// A token is somebody's own choice: it counts, and where it is wrong, nothing else does.
+/// A token takes precedence over the cookie, and the cookie does not replace a wrong token.
 #[tokio::test]
 async fn a_token_counts_before_the_cookie() {
     with_provider(async |app, provider| {
@@ -120,13 +120,13 @@ async fn a_token_counts_before_the_cookie() {
             let answer = browser.ask(TYPES, &[&DESK[..], &[("authorization", wrong)]].concat()).await;
             assert_eq!(answer.code(), "UNAUTHENTICATED", "{wrong:?}");
         }
-        // Whoever sends a token needs no header of the desk.
+        // A request with a token needs no header of the desk.
         assert_eq!(browser.ask(WHO, &[("authorization", &user)]).await.status, StatusCode::OK);
     })
     .await;
 }
 
-/// Not even pages that `TIDINGS_ORIGINS` lists, which use the API by tokens.
+/// Not even pages in `TIDINGS_ORIGINS` may use the cookie: they use the API with tokens.
 #[tokio::test]
 async fn listed_origins_do_not_come_in_by_the_cookie() {
     let provider = Provider::start(super::NOW).await;
@@ -173,7 +173,7 @@ async fn where_the_schema_is_public_a_cookie_that_does_not_count_is_as_none() {
     .await;
 }
 
-/// A stream of events is a request like others.
+/// An event stream is a request like others.
 #[tokio::test]
 async fn event_streams_come_by_the_cookie_from_our_own_pages() {
     with_provider(async |app, provider| {
@@ -188,8 +188,8 @@ async fn event_streams_come_by_the_cookie_from_our_own_pages() {
     .await;
 }
 
-/// Whom a socket is taken for that was opened with these headers, and begins with this: a user or an operator, who has no inbox; or the code
-/// with which it is closed.
+/// Opens a socket with these headers and this payload. Returns the role that the server assumes (operators have no
+/// inbox), or the code with which it closes the socket.
 async fn heard(app: &TestApp, headers: &[(&'static str, &str)], payload: Value) -> Result<Value, String> {
     let listening = app.listen().await;
     let all = [&[("sec-websocket-protocol", "graphql-transport-ws")], headers].concat();
@@ -234,7 +234,7 @@ async fn sockets_come_by_the_cookie_from_our_own_pages() {
             assert!(told.contains("403"), "{origin}: {told}");
         }
 
-        // A token counts before it, and a wrong one alone.
+        // A token takes precedence over the cookie, even if it is wrong.
         assert_eq!(heard(app, &[cookie, own], json!({ "token": user })).await, Ok(json!("USER")));
         assert_eq!(heard(app, &[cookie, own, ("authorization", &bearer)], json!({})).await, Ok(json!("USER")));
         assert_eq!(heard(app, &[cookie, own], json!({ "token": "wrong" })).await, refused);
@@ -244,7 +244,7 @@ async fn sockets_come_by_the_cookie_from_our_own_pages() {
     .await;
 }
 
-/// A socket that was opened by a session does not outlive it for long.
+/// A socket that was opened with a session ends soon after it.
 #[tokio::test]
 async fn a_socket_ends_soon_after_its_user_has_signed_out() {
     let provider = Provider::start(super::NOW).await;

@@ -1,4 +1,4 @@
-//! What comes back from the provider and is not what it must be, or comes from somebody else.
+//! Responses from the provider that are invalid, or that come from another party.
 
 use axum::http::StatusCode;
 use chrono::TimeDelta;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{Browser, NOW, Provider, SESSION, Signed, with_provider};
 use crate::support::TestApp;
 
-/// What somebody sees who comes back with these fields instead of what was granted; nobody is signed in by them.
+/// Returns the response to a browser that comes back with these fields instead of the granted ones. Checks that it is
+/// not signed in.
 async fn seen(
     app: &TestApp,
     provider: &Provider,
@@ -51,14 +52,15 @@ async fn what_another_browser_has_begun_ends_nowhere() {
         let (status, body) = seen(app, provider, |fields| fields.retain(|(of, _)| *of != "code")).await;
         assert!(status == 400 && body.contains(unknown.1), "{body}");
 
-        // Somebody else's link, which would sign this browser in as them: with no cookie, and with one of its own.
+        // Another user's link, which would sign this browser in as them: without a cookie, and with a cookie of its
+        // own.
         let (mut theirs, mut browser) = (Browser::new(app), Browser::new(app));
         let (code, state) = theirs.begun(provider).await;
         assert_eq!(browser.come_back(&[("code", &code), ("state", &state)]).await.status, StatusCode::BAD_REQUEST);
         let (_, own_state) = browser.begun(provider).await;
         assert_eq!(browser.come_back(&[("code", &code), ("state", &state)]).await.status, StatusCode::BAD_REQUEST);
 
-        // Their code with its own state: neither the verifier nor the nonce is theirs.
+        // Their code with its own state: neither the verifier nor the nonce matches.
         let answer = browser.come_back(&[("code", &code), ("state", &own_state)]).await;
         assert_eq!(answer.status, StatusCode::FORBIDDEN);
         assert!(answer.body.contains("It says invalid_grant"), "the provider compares the verifier: {}", answer.body);
@@ -122,7 +124,7 @@ async fn id_tokens_of_others_for_others_and_of_another_time_are_not_believed() {
         ] {
             provider.says(|said| said.claims = claims.clone());
             let (status, body) = seen(app, provider, |_| {}).await;
-            assert!(status == 502 && body.contains("What the provider said cannot be believed"), "{claims}: {status}");
+            assert!(status == 502 && body.contains("The response of the provider is invalid"), "{claims}: {status}");
             assert!(!body.contains("ada@example.com") && !body.contains(".ey"), "{body}");
         }
         for claims in [
@@ -145,7 +147,7 @@ async fn id_tokens_are_signed_by_a_key_of_the_provider_and_by_its_algorithm() {
         for signed in [Signed::Nothing, Signed::Secret, Signed::PublicKey, Signed::Mixed, Signed::Ec] {
             provider.says(|said| said.signed = signed);
             let (status, body) = seen(app, provider, |_| {}).await;
-            assert!(status == 502 && body.contains("cannot be believed"), "{signed:?}: {status}");
+            assert!(status == 502 && body.contains("The response of the provider is invalid"), "{signed:?}: {status}");
         }
         provider.says(|said| (said.signed, said.kid) = (Signed::Rsa, Some("another")));
         assert_eq!(seen(app, provider, |_| {}).await.0, 502);
@@ -153,7 +155,7 @@ async fn id_tokens_are_signed_by_a_key_of_the_provider_and_by_its_algorithm() {
     .await;
 }
 
-/// An unknown key makes us look, not more than twice a minute.
+/// An unknown key makes the server fetch the keys, at most twice a minute.
 #[tokio::test]
 async fn a_provider_may_change_its_keys() {
     with_provider(async |app, provider| {
@@ -206,7 +208,7 @@ async fn a_refusal_of_the_provider_is_told_and_runs_nothing() {
         let body = body.replace("&#x2f;", "/");
         assert!(body.contains("href=\"https://inbox.example.com/desk/session/begin\""), "there is a way back: {body}");
 
-        // Without an attempt of its own, a link makes the page say nothing.
+        // Without an attempt of its own, a link cannot put text on the page.
         let answer = Browser::new(app).come_back(&[("error", "buy at evil.example"), ("state", "x")]).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST);
         assert!(!answer.body.contains("evil"));

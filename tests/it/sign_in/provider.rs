@@ -1,4 +1,4 @@
-//! A provider of OpenID Connect, as far as a server asks it anything, with an answer for each lie.
+//! An OpenID Connect provider with the endpoints that the server uses, and with a setting for each lie.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 
-/// What has to be encoded where it goes into a header.
+/// Contains characters that must be encoded in a header.
 pub const CLIENT_SECRET: &str = "s3cret: +/ü";
 
-/// By what an ID token is signed.
+/// The signature of an ID token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
     Rsa,
     Ec,
-    /// By an RSA key's algorithm and id, with the elliptic one.
+    /// The elliptic key, under the algorithm and id of an RSA key.
     Mixed,
-    /// With the client's secret.
+    /// The client's secret.
     Secret,
-    /// By the text of the public key, taken for a secret.
+    /// The text of the public key, used as a secret.
     PublicKey,
     Nothing,
 }
 
-/// How a client has to show who it is.
+/// How a client must authenticate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     Basic,
@@ -43,7 +43,7 @@ pub enum Client {
     Public,
 }
 
-/// What was granted with a code.
+/// The data granted with a code.
 struct Grant {
     nonce: String,
     challenge: String,
@@ -53,21 +53,21 @@ struct Grant {
 pub struct Said {
     pub client: Client,
     pub signed: Signed,
-    /// Keys that its JWKS has, by the algorithms that they are for.
+    /// The keys of the JWKS, by their algorithms.
     pub keys: Vec<Algorithm>,
-    /// The key's id that stands in a token, where it is another.
+    /// Another key id in the token, if any.
     pub kid: Option<&'static str>,
-    /// Claims of the ID token that are others than usual; what is null is left out.
+    /// Changes to the claims of the ID token; null removes a claim.
     pub claims: Value,
-    /// What it says where it is asked for more.
+    /// The response of the userinfo endpoint, if any.
     pub more: Option<Value>,
-    /// What of its metadata is otherwise than usual.
+    /// Changes to the metadata.
     pub metadata: Value,
-    /// What it answers to everything.
+    /// Whether every request fails.
     pub is_away: bool,
-    /// It thinks about codes that it has not given for longer than anybody waits.
+    /// Whether it delays the response to unknown codes for longer than any client waits.
     pub ponders: bool,
-    /// How often it was asked what it is, for its keys, and for tokens.
+    /// The numbers of requests for its metadata, its keys, and tokens.
     pub asked: [usize; 3],
     codes: HashMap<String, Grant>,
 }
@@ -78,14 +78,14 @@ struct Shared {
     said: Mutex<Said>,
 }
 
-/// A running one.
+/// A running provider.
 pub struct Provider {
     shared: Arc<Shared>,
     serving: tokio::task::JoinHandle<()>,
 }
 
 impl Provider {
-    /// For a clock that stands at `now`.
+    /// Starts a provider with a clock that stands at `now`.
     pub async fn start(now: i64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -117,7 +117,7 @@ impl Provider {
         self.shared.url.clone()
     }
 
-    /// From now on it says something else.
+    /// Changes the provider's behaviour.
     pub fn says(&self, change: impl FnOnce(&mut Said)) {
         change(&mut self.shared.said.lock());
     }
@@ -126,7 +126,7 @@ impl Provider {
         self.shared.said.lock().asked
     }
 
-    /// What somebody comes back with who was sent to `to` and has said yes: a code, and the state.
+    /// Grants the sign-in of a user who was redirected to `to`. Returns the code and the state.
     pub fn grant(&self, to: &str) -> (String, String) {
         let url = Url::parse(to).unwrap();
         let fields: HashMap<String, String> = url.query_pairs().into_owned().collect();
@@ -145,7 +145,7 @@ impl Drop for Provider {
     }
 }
 
-/// What is usual, with what is otherwise.
+/// The usual values with these changes.
 fn with(usual: Value, changes: &Value) -> Value {
     let mut all = usual;
     for (name, value) in changes.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! What is said of settings that do not go together, and of a provider that cannot be asked.
+//! Errors about settings that contradict each other, and about an unreachable provider.
 
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
@@ -35,18 +35,18 @@ async fn doctor_asks_the_provider() {
     let issuer = ("TIDINGS_OIDC_ISSUER", url.as_str());
     let (is_well, said) = found("sign-in", &[issuer]).unwrap();
     let expected =
-        format!("{url} answers, with 1 keys; people come back to https://inbox.example.com/desk/session/callback");
+        format!("{url} answers, with 1 keys; the redirect URI is https://inbox.example.com/desk/session/callback");
     assert_eq!((is_well, said), (true, expected));
 
     let slash = format!("{url}/");
     let nobody = format!("http://127.0.0.1:{}", free_port());
-    for (issuer, words) in [(&slash, "must be the same to the letter"), (&nobody, "Connection refused")] {
+    for (issuer, words) in [(&slash, "they must be exactly the same"), (&nobody, "Connection refused")] {
         let (is_well, said) = found("sign-in", &[("TIDINGS_OIDC_ISSUER", issuer)]).unwrap();
         assert!(!is_well && said.contains(words), "{issuer}: {said}");
     }
     provider.says(|said| said.metadata = json!({ "code_challenge_methods_supported": ["plain"] }));
     let (is_well, said) = found("sign-in", &[issuer]).unwrap();
-    assert!(!is_well && said.contains("does not know PKCE by S256"), "{said}");
+    assert!(!is_well && said.contains("does not support PKCE with S256"), "{said}");
     provider.says(|said| (said.metadata, said.keys) = (json!({}), Vec::<Algorithm>::new()));
     let (is_well, said) = found("sign-in", &[issuer]).unwrap();
     assert!(!is_well && said.contains("no RS256, ES256 or EdDSA key"), "{said}");

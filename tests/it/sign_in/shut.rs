@@ -1,4 +1,4 @@
-//! Whether callers without a token can shut the door for others.
+//! Whether callers without a token can lock out others.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Caller {
         self.get(path, None).await.0
     }
 
-    /// Begins to sign in: where the provider is, and the cookie to come back with.
+    /// Starts a sign-in. Returns the provider's URL and the cookie for the way back.
     async fn begun(&self) -> (String, String) {
         let (status, headers) = self.get("/desk/session/begin", None).await;
         assert_eq!(status, StatusCode::SEE_OTHER);
@@ -46,7 +46,7 @@ impl Caller {
         (headers["location"].to_str().unwrap().to_owned(), cookie)
     }
 
-    /// Comes back with a code.
+    /// Returns from the provider with a code.
     async fn back(&self, code: &str, state: &str, cookie: Option<&str>) -> StatusCode {
         let mut url = reqwest::Url::parse("http://any/desk/session/callback").unwrap();
         url.query_pairs_mut().extend_pairs([("code", code), ("state", state)]);
@@ -60,7 +60,7 @@ impl Caller {
     }
 }
 
-/// Runs a test with a node behind a proxy, whose callers without a token may ask for little.
+/// Runs a test with a node behind a proxy and low rate limits for callers without a token.
 async fn with_node(change: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&TestApp, &Provider, &str)) {
     let provider = Provider::start(NOW).await;
     let all = |config: &mut Config| {
@@ -85,7 +85,7 @@ async fn requests_to_one_route_or_from_one_address_shut_no_other() {
     with_node(few, async |app, provider, node| {
         let [mallory, neighbour, ada] =
             ["2001:db8:1:2::1", "2001:db8:1:2::2", "203.0.113.7"].map(|address| Caller::new(node, address));
-        // Each link is another, so that no link's own share is used up.
+        // Each link is different, so that the rate limit of a single link is not reached.
         for number in 0..6 {
             assert_eq!(mallory.status(&format!("/unsubscribe/acme/{number}")).await, StatusCode::NOT_FOUND);
             assert_eq!(mallory.status(INTROSPECTION).await, StatusCode::OK);
@@ -100,7 +100,7 @@ async fn requests_to_one_route_or_from_one_address_shut_no_other() {
         }
         let (_, headers) = mallory.get(INTROSPECTION, None).await;
         assert_eq!(headers["retry-after"], "10");
-        // To begin is another route, and other addresses have all routes.
+        // The start of a sign-in is another route, and other addresses can use all routes.
         assert_eq!(mallory.status("/desk/session/begin").await, StatusCode::SEE_OTHER);
         assert_eq!(ada.status("/unsubscribe/acme/other").await, StatusCode::NOT_FOUND);
         assert_eq!(ada.status(INTROSPECTION).await, StatusCode::OK);
@@ -118,7 +118,7 @@ async fn many_addresses_together_have_a_share_of_a_route_that_is_theirs_alone() 
         for number in 0..10 {
             let one = Caller::new(node, &format!("198.51.100.{number}"));
             for round in 0..4 {
-                // What was not begun here takes nothing of what all have.
+                // An attempt that did not start here uses nothing of the shared limit.
                 let back = one.back("junk", "junk", Some("__Host-tidings_sign_in=junk")).await;
                 assert_eq!(back, StatusCode::BAD_REQUEST);
                 one.status(&format!("/unsubscribe/acme/{number}-{round}")).await;

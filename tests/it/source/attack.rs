@@ -1,7 +1,8 @@
-//! Statements by which an admin of one tenant tries to reach what is not theirs: another database, files, settings, writes, time.
+//! Statements with which an admin of one tenant tries to reach other data: another database, files, settings, writes,
+//! time.
 //!
-//! Each is refused, or harmless: it shows nothing of the canaries, changes nothing, and ends in time. These sources have the most
-//! powerful role that there is, so that what refuses is not the role.
+//! Each is refused, or harmless: it shows no canary, changes nothing, and ends in time. These sources use the most
+//! powerful role, so that the refusal does not depend on the role.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,10 @@ use tidings::source::{Failure, FailureKind, Found, Query};
 use super::{Other, query, with};
 use crate::support::Kind;
 
-/// A text that stands where no scan may read.
+/// A text in places that no scan may read.
 const CANARY: &str = "canary_7f3a";
 
-/// How long one statement may take in these tests.
+/// The time limit of a statement in these tests.
 const ALLOWED: Duration = Duration::from_millis(400);
 
 impl Other {
@@ -35,7 +36,7 @@ impl Other {
     }
 }
 
-/// The server's database of a SQLite attack, beside the source.
+/// The server's database in attacks on SQLite, next to the source.
 struct Secret {
     folder: tempfile::TempDir,
 }
@@ -66,7 +67,7 @@ impl Secret {
     }
 }
 
-/// Characters that one reader takes for blanks, letters or quotes and another does not.
+/// Characters that some parsers treat as blanks, letters or quotes, and others do not.
 const ODD: [&str; 14] = [
     "\u{feff}", "\u{a0}", "\u{85}", "\u{2028}", "\u{3000}", "\u{200b}", "\u{b}", "\u{c}", "\u{1c}", "\r", "\u{ff07}",
     "\u{ff1b}", "\u{2019}", "\u{d7}",
@@ -358,7 +359,7 @@ async fn a_file_of_sqlite_shows_itself_and_nothing_else() {
         other.by_hand("INSERT INTO stock VALUES (1, 10), (2, 20), (3, 30)").await;
         other.by_hand("CREATE VIEW odd AS SELECT load_extension('x') AS word").await;
         let mut attacks: Vec<String> = ON_SQLITE.map(|sql| sql.replace("{file}", &file)).to_vec();
-        // The one of the report, and all of its kind: a quote opens for one reader where it closes for the other.
+        // The attack of the report, and its variants: a quote opens for one parser where it closes for the other.
         for odd in ODD {
             attacks.push(format!("SELECT 1 AS a{odd}; ATTACH '{file}' AS s"));
             attacks.push(format!("SELECT 1 {odd}AS a;{odd}ATTACH '{file}' AS s"));
@@ -386,7 +387,7 @@ async fn a_file_of_sqlite_shows_itself_and_nothing_else() {
     .await;
 }
 
-/// The server's own schema, beside the one that a source is about, and under the role that owns both.
+/// The server's own schema next to the source's schema, with a role that owns both.
 #[tokio::test]
 async fn postgres_runs_one_select_whatever_its_role_may() {
     with(Kind::Postgres, json!({}), async |other| {
@@ -448,10 +449,10 @@ async fn mysql_runs_one_select_whatever_its_user_may() {
     .await;
 }
 
-/// How many random statements each kind of source gets.
+/// The number of random statements for each kind of source.
 const RANDOM: usize = 300;
 
-/// What random statements are made of, with `¦` between two pieces.
+/// The pieces of random statements, separated by `¦`.
 const PIECES: &str = concat!(
     "[¦SELECT¦1¦AS¦a¦b¦,¦;¦'¦''¦\"¦`¦]¦(¦)¦--¦-- ¦#¦/*¦*/¦/*!¦/*M!100100¦\n¦\r¦ ¦$$¦$a$¦$1¦?¦@x¦:now¦:since¦",
     "::¦:=¦E¦U&¦\\¦\\'¦\u{feff}¦\u{a0}¦\u{85}¦\u{2028}¦ATTACH¦'{file}'¦s.canary¦canary¦word¦FROM¦stock¦",
@@ -460,7 +461,7 @@ const PIECES: &str = concat!(
     "EXPLAIN¦load_extension('{file}')¦1.5lock¦TABLE stock¦* ",
 );
 
-/// Pieces of which random statements are made.
+/// Generates a random statement.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(PIECES.split('¦').collect::<Vec<_>>());
     prop::collection::vec((piece, prop::bool::weighted(0.8)), 1..24).prop_map(|pieces| {
@@ -469,7 +470,7 @@ fn pieces() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whatever a statement is: what it shows is its own, and nothing is written.
+/// Any statement shows only its own data, and writes nothing.
 #[tokio::test]
 async fn no_random_statement_reads_or_writes_what_is_not_its_own() {
     let secret = Secret::make().await;

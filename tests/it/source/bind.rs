@@ -1,4 +1,4 @@
-//! Parameters are bound as values, and nothing else is taken for one.
+//! Parameters are bound as values, and nothing else is mistaken for one.
 
 use serde_json::json;
 
@@ -112,13 +112,13 @@ on_every_source! {
     }
 }
 
-/// Pieces out of which texts are made that look like everything but a text.
+/// Pieces of texts that look like anything but a text.
 const PIECES: [&str; 30] = [
     "'", "\"", "`", "[", "]", "$", "$$", "$1", ":", ":now", ":since", "::", ":=", ";", "\\", "\\'", "--", "-- ", "/",
     "/*", "#", "e", "E", "?", "?1", "@a", "é", "(", "\n", " ",
 ];
 
-/// Texts in an order that a seed gives.
+/// Generates texts from a seed.
 struct Texts(u64);
 
 impl Texts {
@@ -132,7 +132,7 @@ impl Texts {
         (0..many).map(|_| PIECES[self.pick(PIECES.len())]).collect()
     }
 
-    /// As each kind writes a text, in one of its ways.
+    /// Quotes a text in one of the ways that this kind of database accepts.
     fn quoted(&mut self, kind: Kind, text: &str) -> String {
         let doubled = text.replace('\'', "''");
         let escaped = text.replace('\\', "\\\\");
@@ -165,7 +165,8 @@ impl Texts {
 }
 
 on_every_source! {
-    /// What each kind says that the texts are is what we took them for: else something in them would have been bound.
+    /// The source returns the texts that we parsed. If it did not, something in them would have been bound as a
+    /// parameter.
     async fn texts_names_and_comments_end_where_the_source_says(other) {
         let mut texts = Texts(20);
         for round in 0..8 {

@@ -1,11 +1,11 @@
-//! What `tidings doctor` says of sources.
+//! The findings of `tidings doctor` about sources.
 
 use serde_json::{Value, json};
 
 use super::with;
 use crate::support::{Kind, Process, SECRET};
 
-/// What it says, by what it is of, where the file says so.
+/// Returns the findings for this sources file, by subject.
 fn said(file: &str) -> Vec<(String, bool, String)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sources.json");
@@ -38,7 +38,7 @@ async fn doctor_says_of_each_source_how_it_is() {
         ]);
         let [(shop, is_well, found), (wms, is_wms_well, why)] = said(&file.to_string()).try_into().unwrap();
         assert_eq!((shop.as_str(), is_well), ("source shop", true), "{found}");
-        assert!(found.starts_with("SQLite 3.") && found.ends_with(" answers, and lets rules read alone"), "{found}");
+        assert!(found.starts_with("SQLite 3.") && found.ends_with(" answers, and its user can only read"), "{found}");
         assert_eq!((wms.as_str(), is_wms_well), ("source wms", false));
         assert!(why.contains("Connection refused"), "{why}");
     })
@@ -46,7 +46,10 @@ async fn doctor_says_of_each_source_how_it_is() {
     with(Kind::Postgres, json!({}), async |other| {
         let file = json!([{ "name": "wms", "url": other.database.url, "tenants": "*" }]);
         let [(_, is_well, found)] = said(&file.to_string()).try_into().unwrap();
-        assert!(!is_well && found.contains(" lets rules do more than read: do anything: it is a superuser"), "{found}");
+        assert!(
+            !is_well && found.contains(": its user can do more than read: do anything: it is a superuser"),
+            "{found}"
+        );
     })
     .await;
 }

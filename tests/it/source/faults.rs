@@ -1,4 +1,4 @@
-//! Sources that do not answer, and callers who do not wait.
+//! Sources that do not respond, and callers who do not wait.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{Other, query, sources, with};
 use crate::support::{Kind, PATIENCE, free_port};
 
-/// What a scan would do for longer than any test waits, and how its owner sees that it does.
+/// A statement that runs longer than any test waits, and the query with which the owner sees it.
 fn endless(kind: Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Postgres => (
@@ -27,10 +27,10 @@ fn endless(kind: Kind) -> (&'static str, &'static str) {
     }
 }
 
-/// Within which statements end that are given up: before they would by themselves.
+/// The time within which abandoned statements end: before they would end by themselves.
 const GIVEN_UP: Duration = Duration::from_secs(20);
 
-/// Waits until so many statements run there.
+/// Waits until this many statements run there.
 async fn runs(other: &Other, many: i64) {
     let until = Instant::now() + GIVEN_UP;
     while other.number(endless(other.kind).1).await != many {
@@ -39,7 +39,7 @@ async fn runs(other: &Other, many: i64) {
     }
 }
 
-/// Its caller has gone away: be it a request that was given up, or a node that lost its lease.
+/// The caller has gone: an aborted request, or a node that lost its lease.
 #[tokio::test]
 async fn a_scan_that_is_dropped_ends_on_the_server_too() {
     for kind in [Kind::Postgres, Kind::Mysql] {
@@ -98,7 +98,7 @@ async fn a_server_that_stops_leaves_nothing_running() {
     }
 }
 
-/// It takes connections, and says nothing.
+/// It accepts connections, but never responds.
 #[tokio::test]
 async fn a_source_that_hangs_holds_nobody_else_up() {
     with(Kind::Sqlite, json!({}), async |other| {
@@ -152,7 +152,7 @@ async fn a_source_that_is_not_there_is_unreachable() {
     assert!(!folder.path().join("nowhere.db").exists());
 }
 
-/// The answer breaks off in the middle.
+/// The response breaks off in the middle.
 #[tokio::test]
 async fn a_source_that_goes_away_is_no_empty_result() {
     let breaking = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,4 @@
-//! What PostgreSQL notifies is heard, also after it was away.
+//! The server receives PostgreSQL's notifications, even after the database was down.
 
 use sea_orm::ConnectionTrait;
 use serde_json::json;

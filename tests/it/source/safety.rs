@@ -1,4 +1,4 @@
-//! A scan reads, whatever its role may do: the sources of these tests are their owners'.
+//! A scan only reads, even with a powerful role: the sources of these tests use the owner's role.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ impl Other {
         self.by_hand("INSERT INTO stock VALUES (1, 10), (2, 20), (3, 30)").await;
     }
 
-    /// Whether the source's one connection can be had, and is as new.
+    /// Checks that the source's only connection is available and clean.
     async fn is_well(&self) {
         assert_eq!(self.row("SELECT COUNT(*) AS many FROM stock").await, json!({ "many": 3 }));
     }
@@ -102,7 +102,7 @@ on_every_source! {
         assert_eq!(sum(other).await, before);
     }
 
-    /// Whatever it does, it ends, and the next one finds the connection as new.
+    /// Every statement ends, and the next one finds a clean connection.
     async fn what_takes_too_long_is_ended(other) {
         other.has_stock().await;
         let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)";
@@ -139,7 +139,7 @@ on_every_source! {
     }
 }
 
-/// What the owner sees of the stock.
+/// A checksum of the stock, as its owner sees it.
 async fn sum(other: &Other) -> i64 {
     let integer = match other.kind {
         Kind::Mysql => "SIGNED",
@@ -148,7 +148,7 @@ async fn sum(other: &Other) -> i64 {
     other.number(&format!("SELECT CAST(COUNT(*) * 1000000 + SUM(id * 1000 + amount) AS {integer}) FROM stock")).await
 }
 
-/// Named locks and settings are of a connection, which nobody has afterwards.
+/// Named locks and settings belong to a connection, and end with the scan.
 #[tokio::test]
 async fn what_a_scan_leaves_behind_goes_with_its_connection() {
     with(Kind::Postgres, json!({}), async |other| {
@@ -174,13 +174,13 @@ async fn what_a_scan_leaves_behind_goes_with_its_connection() {
     .await;
 }
 
-/// Opening one costs PostgreSQL more than most scans do.
+/// In PostgreSQL, a new connection costs more than most scans.
 #[tokio::test]
 async fn a_connection_that_is_used_again_is_as_new() {
     with(Kind::Postgres, json!({}), async |other| {
         let of = |what: &str| format!("SELECT pg_backend_pid() AS process, {what} AS said");
         let first = other.row(&of("pg_try_advisory_lock(7)")).await["process"].clone();
-        // It is given back in the background.
+        // The connection is returned in the background.
         let until = Instant::now() + PATIENCE;
         let mut next = Value::Null;
         while next["process"] != first {
@@ -196,7 +196,7 @@ async fn a_connection_that_is_used_again_is_as_new() {
     .await;
 }
 
-/// The role decides, and says so.
+/// A scan sees what the role was granted, and `check` reports any further privileges.
 #[tokio::test]
 async fn a_role_sees_the_views_that_it_was_granted() {
     with(Kind::Postgres, json!({}), async |other| {
@@ -252,7 +252,7 @@ async fn a_role_sees_the_views_that_it_was_granted() {
     .await;
 }
 
-/// A wrong password is no secret that is told.
+/// The error does not contain the wrong password.
 #[tokio::test]
 async fn who_may_not_come_in_is_refused() {
     let told = |failure: Failure| {

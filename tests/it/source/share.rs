@@ -1,4 +1,4 @@
-//! Several tenants at one source: none of them uses up what the others need.
+//! Several tenants with one source: none can exhaust it for the others.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tidings::source::{FailureKind, Query};
 use super::{Other, query, with};
 use crate::support::Kind;
 
-/// A statement that takes as long as it may.
+/// A statement that runs until the time limit.
 fn endless(kind: Kind) -> &'static str {
     match kind {
         Kind::Sqlite => "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) AS c FROM n",
@@ -18,7 +18,7 @@ fn endless(kind: Kind) -> &'static str {
 }
 
 impl Other {
-    /// Scans as a tenant, and tells how long that took from an instant on.
+    /// Scans as a tenant. Returns the failure, and the time since an instant.
     async fn scan_of(&self, tenant: &str, sql: &str, since: Instant) -> (Option<FailureKind>, Duration) {
         let scanned = self.sources.of(tenant, "wms").unwrap().scan(Query { tenant, ..query(sql) }).await;
         (scanned.err().map(|failure| failure.kind), since.elapsed())
@@ -47,7 +47,7 @@ async fn a_tenant_whose_scans_never_end_leaves_connections_to_the_others() {
     }
 }
 
-/// With one connection the others wait for one scan of a tenant's, however many it has waiting.
+/// With one connection, other tenants wait for one scan of a tenant, no matter how many it has in the queue.
 #[tokio::test]
 async fn tenants_take_turns_at_the_only_connection() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
@@ -59,7 +59,7 @@ async fn tenants_take_turns_at_the_only_connection() {
                 other.scan_of("globex", "SELECT 1 AS a", since).await
             };
             let (_, second, third, (failure, _)) = tokio::join!(hostile(), hostile(), hostile(), quick);
-            // Those of `acme` that waited too long for a place have failed, too.
+            // Scans of `acme` that waited too long for a connection have failed as well.
             assert!(second.0.is_some() && third.0.is_some());
             assert_eq!(failure, None, "{kind:?}");
         })

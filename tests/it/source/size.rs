@@ -1,4 +1,4 @@
-//! A row that is too large stays at its source.
+//! A row that is too large is not transferred from its source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,7 +63,7 @@ on_every_source! {
     }
 }
 
-/// A door to a server that counts what the server sends.
+/// A TCP proxy that counts the bytes that the server sends.
 async fn counting(to: u16) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, count) = (listener.local_addr().unwrap().port(), Arc::<AtomicUsize>::default());
@@ -89,7 +89,7 @@ async fn counting(to: u16) -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-/// The port of a database's URL.
+/// The port in a database's URL.
 fn port(url: &str) -> u16 {
     url.rsplit_once('/').unwrap().0.rsplit_once(':').unwrap().1.parse().unwrap()
 }
@@ -100,7 +100,7 @@ async fn nothing_of_a_huge_row_comes_over_the_wire() {
         (Kind::Postgres, "SELECT repeat('x', 30000000) AS a"),
         (Kind::Postgres, "SELECT 1 AS a, repeat('x', 30000000)::bytea AS b"),
         (Kind::Postgres, "SELECT array_agg(repeat('x', 1000)) AS a FROM generate_series(1, 30000)"),
-        // A few bytes as PostgreSQL keeps them, and millions as it sends them.
+        // A few bytes in PostgreSQL's storage, and millions on the wire.
         (Kind::Postgres, "SELECT jsonb_agg(('1e100000')::numeric) AS a FROM generate_series(1, 300)"),
         (Kind::Postgres, "SELECT ROW(1, repeat('x', 30000000)) AS a"),
         (

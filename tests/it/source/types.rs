@@ -6,7 +6,7 @@ use tidings::source::FailureKind;
 use super::{Other, Query, on_every_source, query, with};
 use crate::support::Kind;
 
-/// Values of a kind, and what becomes of them.
+/// Checks the JSON of values.
 async fn each(other: &Other, cases: &[(&str, Value)]) {
     let values = cases.iter().enumerate().map(|(at, (value, _))| format!("{value} AS c{at}"));
     let row = other.row(&format!("SELECT {}", values.collect::<Vec<_>>().join(", "))).await;
@@ -15,7 +15,7 @@ async fn each(other: &Other, cases: &[(&str, Value)]) {
     }
 }
 
-/// Of a type that there is no JSON for, whose name is told.
+/// Checks that each value fails with the name of its type, which has no JSON form.
 async fn none(other: &Other, values: &[&str]) {
     for value in values {
         let failure = other.scan(&format!("SELECT 1 AS id, {value} AS odd")).await.expect_err(value);
@@ -105,7 +105,7 @@ async fn what_postgres_has() {
     .await;
 }
 
-/// Which the driver calls blobs: MariaDB's JSON is one of them.
+/// The driver reports such columns as blobs, including MariaDB's JSON.
 #[tokio::test]
 async fn texts_of_mysql_that_are_compared_byte_by_byte_are_texts() {
     with(Kind::Mysql, json!({}), async |other| {
@@ -212,11 +212,11 @@ async fn what_sqlite_has() {
 on_every_source! {
     async fn columns_have_names_of_their_own(other) {
         let failure = other.scan("SELECT 1 AS id, 2 AS id").await.unwrap_err();
-        assert_eq!(failure.message, "two columns are called \"id\": name one of them by AS");
+        assert_eq!(failure.message, "two columns are called \"id\": rename one of them with AS");
         if other.kind != Kind::Postgres {
             let name = if other.kind == Kind::Mysql { "``" } else { "\"\"" };
             let failure = other.scan(&format!("SELECT 1 AS id, 2 AS {name}")).await.unwrap_err();
-            assert_eq!(failure.message, "column 2 has no name: give it one by AS");
+            assert_eq!(failure.message, "column 2 has no name: give it one with AS");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Somebody with a token, who uses the API over HTTP as a client would.
+//! A token holder that calls the API over HTTP as a client does.
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,21 @@ use tower::ServiceExt;
 
 use super::{PATIENCE, SECRET, TestApp};
 
-/// A caller.
+/// A caller with a token.
 pub struct Actor<'a> {
     pub app: &'a TestApp,
     pub token: String,
-    /// The tenant of a user.
+    /// The caller's tenant if the caller is a user; `None` for a backend or an operator.
     user_of: Option<String>,
 }
 
-/// The audience of everybody.
+/// The audience of all users.
 pub fn everyone() -> Value {
     json!({ "everyone": true })
 }
 
 impl<'a> Actor<'a> {
-    /// With a token that outlives every test.
+    /// Creates a caller with a token that is valid for ten years.
     pub fn new(app: &'a TestApp, tenant: &str, sub: &str, role: Role) -> Self {
         let exp = app.now().timestamp() + 10 * 365 * 24 * 60 * 60;
         let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp, scope: None };
@@ -33,7 +33,8 @@ impl<'a> Actor<'a> {
         Self { app, token: sign(SECRET, &claims).expect("a token can be signed"), user_of }
     }
 
-    /// The whole answer to a request. What a user subscribes to by it, and follows, is opened to users before.
+    /// Returns the status and the whole response of a request. If the caller is a user, first opens to users the target
+    /// types that the request subscribes to, and following.
     pub async fn send(&self, query: &str, variables: Value) -> (StatusCode, Value) {
         if let Some(tenant) = &self.user_of {
             self.app.open_to_users(tenant, query, &variables).await;
@@ -41,7 +42,7 @@ impl<'a> Actor<'a> {
         self.send_as_is(query, variables).await
     }
 
-    /// The same, where users may do no more than their tenant lets them.
+    /// Like [`Self::send`], but opens nothing: users may do only what their tenant permits.
     pub async fn send_as_is(&self, query: &str, variables: Value) -> (StatusCode, Value) {
         let request = Request::post("/graphql")
             .header("content-type", "application/json")
@@ -55,14 +56,15 @@ impl<'a> Actor<'a> {
         (status, serde_json::from_slice(&body).expect("the body is JSON"))
     }
 
-    /// The data of a request that succeeds.
+    /// Returns the data of a request that must succeed.
     pub async fn ask(&self, query: &str, variables: Value) -> Value {
         let (_, mut answer) = self.send(query, variables).await;
         assert!(answer["errors"].is_null(), "{query}\n{answer:#}");
         answer["data"].take()
     }
 
-    /// The same of one that is made again while the database is busy, as its answer says: with many at once on a slow machine.
+    /// Like [`Self::ask`], but retries on `UNAVAILABLE`: many parallel requests can exhaust the database on a slow
+    /// machine.
     pub async fn ask_in_time(&self, query: &str, variables: Value) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -75,7 +77,7 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// The code and message of the first error of a request, where users may do no more than their tenant lets them.
+    /// Returns the code and message of the first error, without opening anything to users first.
     pub async fn refused_as_is(&self, query: &str, variables: Value) -> String {
         let (_, answer) = self.send_as_is(query, variables).await;
         let error = &answer["errors"][0];
@@ -83,7 +85,8 @@ impl<'a> Actor<'a> {
         format!("{}: {}", text(&error["extensions"]["code"]), text(&error["message"]))
     }
 
-    /// The first error of a request that fails, as `CODE field: message`, without the field that the message begins with.
+    /// Returns the first error of a request that must fail, as `CODE field: message`. Strips the field name from the
+    /// start of the message.
     pub async fn refused(&self, query: &str, variables: Value) -> String {
         let (_, answer) = self.send(query, variables).await;
         let error = &answer["errors"][0];
@@ -97,18 +100,18 @@ impl<'a> Actor<'a> {
         format!("{code} {field}: {said}")
     }
 
-    /// Makes a message type with nothing special about it, of which users may send messages, too.
+    /// Creates a plain message type that users may also send.
     pub async fn define_type(&self, code: &str) {
         self.define(json!({ "code": code, "title": code, "usersMaySend": true })).await;
     }
 
-    /// Makes a message type.
+    /// Creates a message type.
     pub async fn define(&self, input: Value) {
         let query = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
         self.ask(query, json!({ "input": input })).await;
     }
 
-    /// Announces a title to an audience; returns the notification's id.
+    /// Sends an announcement to an audience and returns the notification's id.
     pub async fn announce(&self, message_type: &str, audience: Value, title: &str) -> String {
         let input = json!({ "type": message_type, "audience": audience, "content": { "title": title } });
         let query =
@@ -117,14 +120,14 @@ impl<'a> Actor<'a> {
         data["sendAnnouncement"]["notification"]["id"].as_str().expect("it has an id").to_owned()
     }
 
-    /// Sends a title to a user.
+    /// Sends a message to one user.
     pub async fn message(&self, message_type: &str, receiver: &str, title: &str) {
         let input = json!({ "type": message_type, "receiver": receiver, "content": { "title": title } });
         let query = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { replayed } }";
         self.ask(query, json!({ "input": input })).await;
     }
 
-    /// Reminds the subscribers of an action on the document `target`, done by `sender`.
+    /// Sends a reminder about an action by `sender` to the subscribers of the document `target`.
     pub async fn remind(&self, message_type: &str, target: &str, action: &str, sender: Option<&str>, title: &str) {
         let target = json!({ "type": "doc", "externalId": target });
         let content = json!({ "title": title });
@@ -134,7 +137,7 @@ impl<'a> Actor<'a> {
         self.ask(query, json!({ "input": input })).await;
     }
 
-    /// Subscribes to actions on the document `target`; returns how many subscriptions are new.
+    /// Subscribes to actions on the document `target` and returns the number of new subscriptions.
     pub async fn subscribe(&self, target: &str, actions: &[&str]) -> i64 {
         let input = json!({ "target": { "type": "doc", "externalId": target }, "what": { "actions": actions } });
         let query = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
@@ -143,7 +146,7 @@ impl<'a> Actor<'a> {
             .expect("it is a count")
     }
 
-    /// The overview as `type: unread (latest)` lines, and the whole unread count last.
+    /// Returns the overview as one `type: unread (latest)` line per type, then the total unread count.
     pub async fn overview(&self) -> Vec<String> {
         let query = "{ viewer { overview { unread { count exact } \
             types { type { code } unread { count } latest { title } } } } }";
@@ -156,12 +159,12 @@ impl<'a> Actor<'a> {
         types.chain([format!("= {}", overview["unread"]["count"])]).collect()
     }
 
-    /// The titles of a filtered list, newest first, read through to its end page by page.
+    /// Returns the titles of a filtered list, newest first, from all of its pages.
     pub async fn titles(&self, filter: Value) -> Vec<String> {
         self.items(filter).await.iter().map(|item| item["title"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// The items of a filtered list, newest first, read through to its end page by page.
+    /// Returns the items of a filtered list, newest first, from all of its pages.
     pub async fn items(&self, filter: Value) -> Vec<Value> {
         let query = "query($filter: InboxFilter, $after: String) { viewer { inbox(filter: $filter, first: 50, after: $after) { \
             nodes { id notificationId title isRead readAt isArchived createdAt type { code } sender { id name } } \

@@ -1,13 +1,13 @@
-//! A new database for each test, on whichever servers answer.
+//! A new database for each test, on each database server that is reachable.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection};
 
-/// Numbers the databases of this run.
+/// Numbers the databases of this test run.
 static COUNTER: AtomicUsize = AtomicUsize::new(0);
 
-/// The three kinds that Tidings runs on.
+/// The kinds of database that Tidings supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Sqlite,
@@ -15,16 +15,18 @@ pub enum Kind {
     Mysql,
 }
 
-/// A test's own database.
+/// The database of one test.
 pub struct TestDatabase {
     pub url: String,
-    /// Where it was made, and what it is called there; a SQLite one is a folder that goes by itself.
+    /// The server and the database's name there; `None` for SQLite, which uses a temporary folder that is deleted on
+    /// drop.
     server: Option<(DatabaseConnection, String)>,
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Kind {
-    /// A new, empty one; nothing where no server of the kind answers, which is a failure if all are asked for.
+    /// Creates an empty database. Returns `None` if no server of this kind is reachable, or panics if
+    /// `TIDINGS_TEST_ALL=1`.
     pub async fn make(self) -> Option<TestDatabase> {
         if self == Self::Sqlite {
             return Some(sqlite());
@@ -37,7 +39,8 @@ impl Kind {
         self.make_by(create).await
     }
 
-    /// One that this makes, of a server, its URL and a name for it.
+    /// Like [`Self::make`], but `create` makes the database. It gets the server, the server's URL and the database's
+    /// name.
     pub async fn make_by(self, create: impl AsyncFnOnce(&DatabaseConnection, &str, &str)) -> Option<TestDatabase> {
         let base = match self {
             Self::Sqlite => unreachable!("it has no server"),
@@ -68,7 +71,7 @@ impl Kind {
 }
 
 impl TestDatabase {
-    /// Takes it away again; that of a test that failed stays to be looked at.
+    /// Drops the database. Tests that fail do not get here, so their databases remain for inspection.
     pub async fn remove(self) {
         if let Some((server, name)) = self.server {
             let force =
@@ -84,7 +87,7 @@ fn sqlite() -> TestDatabase {
     TestDatabase { url, server: None, _folder: Some(folder) }
 }
 
-/// Whether it is a failure to leave anything out.
+/// Whether it is a failure to skip a test.
 pub fn everything_must_be_tested() -> bool {
     setting("TIDINGS_TEST_ALL", "0") == "1"
 }

@@ -1,4 +1,4 @@
-//! A server of its own for each test, and the people who use it.
+//! A server for each test, and the actors that use it.
 
 mod actor;
 mod database;
@@ -30,13 +30,13 @@ pub use process::{Process, Redis, free_port};
 pub use server::Server as OwnServer;
 pub use socket::{ITEMS, OVERVIEWS, PATIENCE, Socket, VIEWS};
 
-/// What all tokens of the tests are signed with.
+/// Signs the tokens of all tests.
 pub const SECRET: &str = "the secret of the tests, 32 bytes";
 
-/// What secrets of tenants are sealed with.
+/// Encrypts the secrets of tenants.
 pub const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 
-/// Defines a test that runs on every database that is at hand.
+/// Defines a test that runs on every reachable kind of database.
 macro_rules! on_every_database {
     ($($(#[$attribute:meta])* async fn $name:ident($app:ident) $body:block)+) => {$(
         $(#[$attribute])*
@@ -62,7 +62,7 @@ macro_rules! on_every_database {
 }
 pub(crate) use on_every_database;
 
-/// A running server over a database of its own. Its clock stands until a test moves it.
+/// A running server with its own database. Its clock stands still until a test advances it.
 pub struct TestApp {
     pub app: Arc<App>,
     pub live: Arc<Live>,
@@ -71,16 +71,17 @@ pub struct TestApp {
     texts: Arc<Mutex<HashSet<String>>>,
     recorded: Arc<Mutex<Option<Vec<Statement>>>>,
     panic_at: Arc<Mutex<Option<&'static str>>>,
-    /// Tenants and their target types that are open to users; of no type, tenants whose users may follow each other.
+    /// Pairs of tenant and target type that are open to users. An empty type means that the tenant's users may follow
+    /// each other.
     opened: tokio::sync::Mutex<HashSet<(String, String)>>,
 }
 
-/// Runs a test on a kind of database, if it is at hand.
+/// Runs a test on one kind of database, if it is reachable.
 pub async fn with(kind: Kind, test: impl AsyncFnOnce(&TestApp)) {
     with_settings(kind, |_| {}, test).await;
 }
 
-/// The same with a server that is not set up as usual.
+/// Like [`with`], but changes the settings first.
 pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&TestApp)) {
     let Some(database) = kind.migrated().await else { return };
     let mut settings = config(&database.url);
@@ -95,32 +96,32 @@ pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut Config), test: i
 }
 
 impl TestApp {
-    /// A server over the database at `url`, and a tenant called `acme`.
+    /// Starts a server with the database at `url` and the tenant `acme`.
     pub async fn start(url: &str) -> Self {
         Self::configured(config(url)).await
     }
 
-    /// The same with other settings than usual.
+    /// Like [`Self::start`], but changes the settings first.
     pub async fn start_with(url: &str, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = config(url);
         change(&mut config);
         Self::configured(config).await
     }
 
-    /// The same with these settings.
+    /// Starts a server with these settings. Its clock stands at 2026-11-21T08:00:00Z.
     pub async fn configured(config: Config) -> Self {
         let start = DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").expect("it is one");
         Self::at(config, Clock::set(start.with_timezone(&Utc))).await
     }
 
-    /// Another node over the same database, with the same clock and caches of its own.
+    /// Starts another node with the same database and clock, but its own caches.
     pub async fn beside(&self) -> Self {
         Self::at(self.app.config.clone(), self.app.clock.clone()).await
     }
 
-    /// A node with a clock of its own.
+    /// Starts a node with this clock.
     pub async fn at(config: Config, clock: Clock) -> Self {
-        // What the server warns of is shown with a test that fails.
+        // The test runner shows these warnings if the test fails.
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer();
         let _ = log.try_init();
         let mut db = open(&config.database).await.expect("the test's database answers");
@@ -149,7 +150,7 @@ impl TestApp {
         Self { app, live, routes, statements, texts, recorded, panic_at, opened: tokio::sync::Mutex::default() }
     }
 
-    /// Lets it listen on a port of its own, with all its loops, until what is returned is dropped.
+    /// Listens on a free port and runs all background loops until the returned guard is dropped.
     pub async fn listen(&self) -> Listening {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address").to_string();
@@ -165,44 +166,45 @@ impl TestApp {
         Actor::new(self, "acme", id, Role::User)
     }
 
-    /// The tenant's backend.
+    /// The backend of the tenant `acme`.
     pub fn service(&self) -> Actor<'_> {
         Actor::new(self, "acme", "shop", Role::Service)
     }
 
-    /// The tenant's operator.
+    /// The operator of the tenant `acme`.
     pub fn admin(&self) -> Actor<'_> {
         Actor::new(self, "acme", "operator", Role::Admin)
     }
 
-    /// Somebody of another tenant.
+    /// An actor of another tenant, `globex`.
     pub fn stranger(&self, id: &str, role: Role) -> Actor<'_> {
         Actor::new(self, "globex", id, role)
     }
 
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, by: TimeDelta) {
         self.app.clock.advance(by);
     }
 
-    /// The instant at which the clock stands.
+    /// The current time of the server's clock.
     pub fn now(&self) -> DateTime<Utc> {
         tidings::clock::calendar(self.app.now())
     }
 
-    /// Lets whoever next runs a statement with this text panic.
+    /// Panics in the next statement that contains `part`.
     pub fn panic_at(&self, part: &'static str) {
         *self.panic_at.lock().unwrap() = Some(part);
     }
 
-    /// Does in the database what no client could, or what would take one too long.
+    /// Runs a statement directly in the database: for changes that no client can make, or that would take a client too
+    /// long.
     pub async fn by_hand(&self, statement: &str) {
         let txn = self.app.db.begin().await.unwrap();
         txn.execute_unprepared(statement).await.unwrap();
         txn.commit().await.unwrap();
     }
 
-    /// Opens to users what one of theirs is about to subscribe to, or to follow, once.
+    /// Opens to users the target types that a request subscribes to, and following. Does each of them once.
     async fn open_to_users(&self, tenant: &str, query: &str, variables: &serde_json::Value) {
         let mut wanted = HashSet::new();
         if query.contains("followUser(") {
@@ -219,7 +221,7 @@ impl TestApp {
                 values.extend(value.as_object().into_iter().flat_map(serde_json::Map::values));
             }
         }
-        // Held until all is open: another task must not go on before.
+        // The lock is held until everything is open, so that no other task continues before that.
         let mut opened = self.opened.lock().await;
         wanted.retain(|of| opened.insert((tenant.to_owned(), of.clone())));
         for code in wanted {
@@ -229,25 +231,25 @@ impl TestApp {
             if code.is_empty() {
                 save_follow_policy(app, &tenant, subscription_policy).await.unwrap();
             } else {
-                // A code that is none is refused by whatever it is opened for.
+                // Ignore an invalid code here: the request itself fails on it.
                 let _ = save_target_type(app, &tenant, &TargetType { code, subscription_policy }).await;
             }
         }
     }
 
-    /// The texts of all statements so far, without quotes and values.
+    /// The text of every statement so far, without quotes and values.
     pub fn texts(&self) -> HashSet<String> {
         self.texts.lock().unwrap().clone()
     }
 
-    /// The statements that `work` takes, with their values.
+    /// Returns the statements that `work` runs, with their values.
     pub async fn recorded(&self, work: impl Future<Output = ()>) -> Vec<Statement> {
         *self.recorded.lock().unwrap() = Some(Vec::new());
         work.await;
         self.recorded.lock().unwrap().take().unwrap_or_default()
     }
 
-    /// How many statements `work` takes.
+    /// Counts the statements that `work` runs.
     pub async fn statements_of<T>(&self, work: impl Future<Output = T>) -> (usize, T) {
         let before = self.statements.load(Ordering::SeqCst);
         let value = work.await;
@@ -255,7 +257,7 @@ impl TestApp {
     }
 }
 
-/// A server that listens.
+/// A server that listens on a port.
 pub struct Listening {
     pub address: String,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
@@ -264,12 +266,12 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Asks it to stop, as SIGTERM does.
+    /// Starts a graceful shutdown, as SIGTERM does.
     pub fn ask_to_stop(&mut self) {
         self.stop.take();
     }
 
-    /// Asks it to stop, and waits for it.
+    /// Shuts the server down gracefully and waits until it has stopped.
     pub async fn stop(mut self) {
         self.ask_to_stop();
         drop(self.worker);
@@ -277,7 +279,8 @@ impl Listening {
     }
 }
 
-/// Parts of the statements (without quotes) that the loops of the background ask again and again, whatever happens: they do not count.
+/// Parts of the statements (without quotes) that background loops repeat at any time. Such statements are neither
+/// counted nor recorded.
 const BACKGROUND: [&str; 7] = [
     "FROM lane",
     "FROM rule WHERE rule.due_at",
@@ -288,7 +291,7 @@ const BACKGROUND: [&str; 7] = [
     "WHERE notification.expires_at > ",
 ];
 
-/// The settings of a server over the database at `url`.
+/// The test settings of a server with the database at `url`.
 pub fn config(url: &str) -> Config {
     let mut config = Config::over(url, SECRET);
     config.database.connections = 8;

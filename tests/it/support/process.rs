@@ -1,4 +1,4 @@
-//! Other programs: the server itself as its users run it, and a Redis of a test's own.
+//! Child processes: the server program as users run it, and a Redis for one test.
 
 use std::fs::OpenOptions;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::socket::PATIENCE;
 use super::{SECRET, everything_must_be_tested};
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port is free").port()
 }
@@ -27,7 +27,7 @@ async fn wait_for(address: &str) {
     }
 }
 
-/// The server's program: the one that is tested, or another one that `TIDINGS_TEST_PROGRAM` names.
+/// The server program: the one built by this test run, or the one that `TIDINGS_TEST_PROGRAM` names.
 fn program() -> PathBuf {
     let other = std::env::var_os("TIDINGS_TEST_PROGRAM");
     other.map_or_else(|| env!("CARGO_BIN_EXE_tidings").into(), PathBuf::from)
@@ -36,19 +36,19 @@ fn program() -> PathBuf {
 /// A server process.
 pub struct Process {
     pub address: String,
-    /// What it is started with the next time.
+    /// The settings for the next start.
     pub settings: Vec<(String, String)>,
     log: Option<PathBuf>,
     child: Child,
 }
 
 impl Process {
-    /// Serving the database at `url`.
+    /// Starts a server with the database at `url`.
     pub async fn start(url: &str) -> Self {
         Self::start_with(url, &[], None).await
     }
 
-    /// The same with further settings, and its log in a file.
+    /// Like [`Self::start`], with additional settings and a log file.
     pub async fn start_with(url: &str, further: &[(&str, &str)], log: Option<&Path>) -> Self {
         let address = format!("127.0.0.1:{}", free_port());
         let usual = [
@@ -75,7 +75,7 @@ impl Process {
         command.spawn().expect("the server starts")
     }
 
-    /// With so many files that it may open.
+    /// Starts a server that may open at most `files` files.
     pub async fn start_with_files(url: &str, files: u32) -> Self {
         let server = Self::start(url).await;
         let limit = format!("--nofile={files}:{files}");
@@ -84,21 +84,21 @@ impl Process {
         server
     }
 
-    /// Bytes of memory that it has.
+    /// The resident memory of the process, in bytes.
     pub fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs on Linux");
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says what it has");
         resident.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number") * 1024
     }
 
-    /// Whether `tidings doctor` is content, and what it says.
+    /// Runs `tidings doctor`. Returns whether it succeeded, and its output.
     pub fn doctor(url: &str, further: &[(&str, &str)]) -> (bool, String) {
         let usual = [("DATABASE_URL", url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
         let (is_content, said, _) = Self::command(&["doctor"], &[&usual, further].concat());
         (is_content, said)
     }
 
-    /// Runs another command: whether it succeeds, what it says, and what it logs.
+    /// Runs a command. Returns whether it succeeded, its standard output and its log.
     pub fn command(arguments: &[&str], settings: &[(&str, &str)]) -> (bool, String, String) {
         let mut command = Command::new(program());
         command.args(arguments).stdin(Stdio::null()).env_clear().envs(settings.iter().copied());
@@ -107,7 +107,7 @@ impl Process {
         (ended.status.success(), text(ended.stdout), text(ended.stderr))
     }
 
-    /// Waits until a line of its log has these words; gives the line.
+    /// Waits until a log line contains `words` and returns that line.
     pub async fn logged(&self, words: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -120,23 +120,23 @@ impl Process {
         }
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM and waits for the process to exit.
     pub fn stop(&mut self) {
         self.ask_to_stop();
         self.wait();
     }
 
-    /// SIGTERM.
+    /// Sends SIGTERM.
     pub fn ask_to_stop(&self) {
         self.signal("TERM");
     }
 
-    /// SIGSTOP.
+    /// Sends SIGSTOP.
     pub fn stand_still(&self) {
         self.signal("STOP");
     }
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     pub fn go_on(&self) {
         self.signal("CONT");
     }
@@ -145,7 +145,7 @@ impl Process {
         signal(&self.child, name);
     }
 
-    /// Whether it has ended by itself, for those who have something to do meanwhile.
+    /// Whether the process has exited by itself; does not block. Panics if it failed.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("it can be asked").is_some_and(|ended| {
             assert!(ended.success());
@@ -153,29 +153,29 @@ impl Process {
         })
     }
 
-    /// Waits for the end of its own accord.
+    /// Waits for the process to exit by itself.
     pub fn wait(&mut self) {
         assert!(self.child.wait().expect("it ends").success());
     }
 
-    /// `kill -9`, and started again at the same address.
+    /// Sends SIGKILL and starts the process again at the same address.
     pub async fn kill_and_start(&mut self) {
         self.kill();
         self.start_again().await;
     }
 
-    /// `kill -9`.
+    /// Sends SIGKILL.
     pub fn kill(&mut self) {
         self.child.kill().and_then(|()| self.child.wait()).expect("it can be killed");
     }
 
-    /// Started again at the same address, once it has ended.
+    /// Starts the process again at the same address after it has exited.
     pub async fn start_again(&mut self) {
         self.child = Self::spawn(&self.settings, self.log.as_deref());
         wait_for(&self.address).await;
     }
 
-    /// The data of a request over HTTP; nothing where it failed in any way.
+    /// Returns the data of a request over HTTP, or `None` on any failure.
     pub async fn ask(&self, token: &str, query: &str, variables: Value) -> Option<Value> {
         let request = reqwest::Client::new().post(format!("http://{}/graphql", self.address)).bearer_auth(token);
         let body = json!({ "query": query, "variables": variables });
@@ -200,12 +200,12 @@ impl Drop for Process {
 pub struct Redis {
     port: u16,
     child: Child,
-    /// Where it keeps what it is told to save.
+    /// The folder for Redis dumps.
     folder: TempDir,
 }
 
 impl Redis {
-    /// A new one; nothing where there is no Redis on this machine, which is a failure if all is to be tested.
+    /// Starts a Redis. Returns `None` if this machine has no Redis, or panics if `TIDINGS_TEST_ALL=1`.
     pub async fn start() -> Option<Self> {
         let port = free_port();
         let folder = tempfile::tempdir().expect("there is room for a folder");
@@ -227,17 +227,17 @@ impl Redis {
         command.arg("--dir").arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).spawn().ok()
     }
 
-    /// SIGSTOP.
+    /// Sends SIGSTOP.
     pub fn stand_still(&self) {
         signal(&self.child, "STOP");
     }
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     pub fn go_on(&self) {
         signal(&self.child, "CONT");
     }
 
-    /// Runs a command; nothing where it fails.
+    /// Runs a command. Returns `None` if it fails.
     pub async fn ask(&self, command: &[&str]) -> Option<redis::Value> {
         let client = redis::Client::open(self.url()).expect("it is a URL");
         let mut connection = client.get_multiplexed_async_connection().await.ok()?;

@@ -1,4 +1,4 @@
-//! A relay of mail on this machine, which keeps the letters that it is given and answers as it is told.
+//! A local SMTP relay that stores the emails it receives and replies as a test tells it to.
 //!
 //! The unit tests of `src/mail` use it, too.
 
@@ -16,17 +16,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-/// A letter that was taken.
+/// An accepted email.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub from: String,
     pub to: String,
-    /// Headers and text as they came, without the dots that SMTP adds.
+    /// Headers and body as received, without SMTP dot-stuffing.
     pub raw: String,
 }
 
 impl Got {
-    /// A header in one line, encoded as it is.
+    /// Returns a header as one line, still encoded.
     pub fn header(&self, name: &str) -> Option<String> {
         let (head, _) = self.raw.split_once("\r\n\r\n").unwrap();
         let head = head.replace("\r\n ", " ").replace("\r\n\t", " ");
@@ -38,10 +38,10 @@ impl Got {
     }
 }
 
-/// What a client asks, each in its turn.
+/// The SMTP steps that a reply can be set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// By connecting.
+    /// The new connection.
     Greeting,
     Ehlo,
     StartTls,
@@ -49,20 +49,20 @@ pub enum Asks {
     Mail,
     Rcpt,
     Data,
-    /// By the dot at the end of a letter.
+    /// The dot that ends an email.
     Text,
     Rset,
     Quit,
 }
 
-/// What it is answered.
+/// The relay's reply to a step.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// A line, or several that are separated as SMTP has it, such as `550 5.1.1 nobody`.
+    /// One or more lines separated by CRLF, such as `550 5.1.1 no such user`.
     Says(String),
-    /// The end of the connection.
+    /// Closes the connection.
     Closes,
-    /// Nothing, ever.
+    /// Never replies.
     Hangs,
 }
 
@@ -72,12 +72,12 @@ impl Reply {
     }
 }
 
-/// How a relay is reached.
+/// How clients connect to the relay.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
-    /// Whether it encrypts after `STARTTLS`, or from the beginning.
+    /// How the relay encrypts: after `STARTTLS`, from the beginning, or not at all.
     pub encryption: Option<Encryption>,
-    /// The name and password without which it takes nothing.
+    /// The name and password that the relay requires, if any.
     pub login: Option<(&'static str, &'static str)>,
 }
 
@@ -89,10 +89,10 @@ pub enum Encryption {
 
 struct Rule {
     asks: Asks,
-    /// Of letters to them; of all where there is nobody.
+    /// The recipient that the rule applies to; `None` for all.
     to: Option<String>,
     reply: Reply,
-    /// Whether it counts once.
+    /// Whether the rule applies only once.
     is_used_up: bool,
 }
 
@@ -104,7 +104,7 @@ struct Shared {
     connections: Mutex<usize>,
 }
 
-/// A running one.
+/// A running relay.
 pub struct Relay {
     pub port: u16,
     shared: Arc<Shared>,
@@ -119,7 +119,7 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// One that takes whatever it is given, without encryption.
+    /// Starts a relay that accepts everything, without encryption or login.
     pub async fn start() -> Self {
         Self::with(Manner::default()).await
     }
@@ -148,42 +148,42 @@ impl Relay {
         Self { port, shared, closing, serving }
     }
 
-    /// For clients that do not encrypt.
+    /// The relay's URL for clients that do not encrypt.
     pub fn url(&self) -> String {
         format!("smtp://127.0.0.1:{}?tls=none", self.port)
     }
 
-    /// The letters that were taken, in their order.
+    /// The accepted emails, in order.
     pub fn got(&self) -> Vec<Got> {
         self.shared.got.lock().clone()
     }
 
-    /// How many connections there have been.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         *self.shared.connections.lock()
     }
 
-    /// Answers so from now on; of several that fit, the last that was said counts.
+    /// Sets the reply to a step. If several rules match, the latest wins.
     pub fn on(&self, asks: Asks, reply: Reply) {
         self.rule(asks, None, reply, false);
     }
 
-    /// Answers so the next time.
+    /// Sets the reply to a step for one time.
     pub fn once(&self, asks: Asks, reply: Reply) {
         self.rule(asks, None, reply, true);
     }
 
-    /// Answers so from now on where a letter is to them: to `Rcpt`, `Data` and `Text`.
+    /// Sets the reply for emails to one recipient; works for `Rcpt`, `Data` and `Text`.
     pub fn on_letters_to(&self, to: &str, asks: Asks, reply: Reply) {
         self.rule(asks, Some(to.to_owned()), reply, false);
     }
 
-    /// Answers as usual from now on.
+    /// Removes all rules.
     pub fn be_kind(&self) {
         self.shared.rules.lock().clear();
     }
 
-    /// Ends all connections that are open.
+    /// Closes all open connections.
     pub fn close_connections(&self) {
         self.closing.send_replace(());
     }
@@ -197,7 +197,7 @@ trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// A connection, and what was said on it.
+/// One connection and its SMTP state.
 struct Talk<'a> {
     wire: BufReader<Box<dyn Wire>>,
     shared: &'a Shared,
@@ -207,7 +207,7 @@ struct Talk<'a> {
     to: String,
 }
 
-/// Until somebody ends it.
+/// Serves one connection until either side closes it.
 async fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let is_encrypted = shared.manner.encryption == Some(Encryption::FromTheBeginning);
@@ -285,7 +285,7 @@ impl Talk<'_> {
             raw.push_str(line.strip_prefix('.').unwrap_or(&line));
             raw.push_str("\r\n");
         }
-        // Kept before anybody hears of it.
+        // Store the email before the client gets a reply, so that a test that waits for the reply finds it.
         let number = {
             let mut got = self.shared.got.lock();
             got.push(Got { from: self.from.clone(), to: self.to.clone(), raw });
@@ -302,7 +302,7 @@ impl Talk<'_> {
         self.answer_is_usual(asks, usual).await.map(|_| ())
     }
 
-    /// Answers, and says whether nobody had told it otherwise.
+    /// Sends the reply and returns whether no rule changed it.
     async fn answer_is_usual(&mut self, asks: Asks, usual: &str) -> io::Result<bool> {
         let reply = {
             let mut rules = self.shared.rules.lock();
@@ -325,7 +325,7 @@ impl Talk<'_> {
         self.wire.flush().await
     }
 
-    /// Without its end.
+    /// Reads a line without its CRLF.
     async fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.wire.read_line(&mut line).await? == 0 {
@@ -339,7 +339,7 @@ fn between(argument: &str) -> String {
     argument.split_once('<').and_then(|(_, rest)| rest.split_once('>')).unwrap().0.to_owned()
 }
 
-/// Proves to be `localhost` and `127.0.0.1` to whoever trusts `ROOT`.
+/// TLS with a certificate for `localhost` and `127.0.0.1` that clients trusting `ROOT` accept.
 fn acceptor() -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("relay/relay.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("relay/relay.key")).unwrap();

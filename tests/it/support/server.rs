@@ -1,4 +1,4 @@
-//! A database server of a test's own, which may be hung, killed, stopped and started without hurting anybody else.
+//! A database server for one test, which can be hung, killed, stopped and started without affecting other tests.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -15,30 +15,30 @@ use super::database::{Kind, everything_must_be_tested};
 use super::process::free_port;
 use super::socket::PATIENCE;
 
-/// PostgreSQL or MariaDB with an empty folder for its data.
+/// A PostgreSQL or MariaDB server with its own data folder.
 pub struct Server {
     kind: Kind,
     programs: Programs,
-    /// Data, socket and log.
+    /// The folder for data, socket and log.
     folder: PathBuf,
     port: u16,
     child: Child,
-    /// What it is served with besides.
+    /// Additional arguments of the server program.
     further: Vec<String>,
-    /// Goes with it, where nobody else has one for it.
+    /// The data folder if this value owns it; deleted on drop.
     own_folder: Option<TempDir>,
 }
 
-/// What makes an empty folder for data, and what serves it.
+/// The programs that create a data folder and serve it.
 struct Programs {
     make: PathBuf,
     serve: PathBuf,
-    /// Whose processes they are: neither database runs as root.
+    /// The user and group ids of the processes: neither database runs as root.
     owner: Option<(u32, u32)>,
 }
 
 impl Server {
-    /// A new one; nothing where its programs are missing, which is a failure if all is to be tested.
+    /// Starts a server. Returns `None` if its programs are missing, or panics if `TIDINGS_TEST_ALL=1`.
     pub async fn start(kind: Kind) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room for a database");
         let mut server = Self::start_in(kind, folder.path()).await?;
@@ -46,12 +46,12 @@ impl Server {
         Some(server)
     }
 
-    /// The same with its data in a folder that exists, and that outlives it.
+    /// Like [`Self::start`], with the data in an existing folder that is not deleted on drop.
     pub async fn start_in(kind: Kind, folder: &Path) -> Option<Self> {
         Self::start_as(kind, folder, Vec::new()).await
     }
 
-    /// One that others may copy.
+    /// Starts a server that can have replicas.
     pub async fn primary(kind: Kind) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room for a database");
         let further = if kind == Kind::Mysql { vec!["--server-id=1".into(), "--log-bin".into()] } else { Vec::new() };
@@ -81,7 +81,7 @@ impl Server {
         Some(server)
     }
 
-    /// Another server, which copies this one from now on.
+    /// Starts a replica of this server.
     pub async fn standby(&self) -> Self {
         let own_folder = tempfile::tempdir().expect("there is room for a database");
         let (folder, port) = (own_folder.path().to_owned(), free_port());
@@ -111,12 +111,12 @@ impl Server {
         server
     }
 
-    /// Where it is.
+    /// The server's host and port.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Runs statements, as its operator.
+    /// Runs statements as the database's administrator.
     pub async fn run(&self, statements: &[&str]) {
         let connection = self.connect().await.expect("the server answers");
         for words in statements {
@@ -125,13 +125,13 @@ impl Server {
         connection.close().await.expect("the connection closes");
     }
 
-    /// Where a database of this name is.
+    /// The URL of a database on this server.
     pub fn url(&self, database: &str) -> String {
         let scheme = if self.kind == Kind::Postgres { "postgres://postgres" } else { "mysql://root" };
         format!("{scheme}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Makes an empty database; returns where it is.
+    /// Creates an empty database and returns its URL.
     pub async fn create(&self, database: &str) -> String {
         let charset = if self.kind == Kind::Mysql { " CHARACTER SET utf8mb4" } else { "" };
         let connection = self.connect().await.expect("the server answers");
@@ -140,34 +140,34 @@ impl Server {
         self.url(database)
     }
 
-    /// Stops all its processes where they are: connections stay open, and nothing answers.
+    /// Suspends all processes of the server: connections stay open, but nothing replies.
     pub fn hang(&self) {
         signal("STOP", &self.processes());
     }
 
-    /// Lets it go on after it was hung.
+    /// Resumes the server after [`Self::hang`].
     pub fn go_on(&self) {
         signal("CONT", &self.processes());
     }
 
-    /// Ends all its processes at once, as a loss of power does.
+    /// Kills all processes at once, as a power loss does.
     pub fn kill(&mut self) {
         signal("KILL", &self.processes());
         self.child.wait().expect("it has ended");
     }
 
-    /// Ends it as its operator does, who does not wait for clients.
+    /// Shuts the server down without waiting for clients to disconnect.
     pub fn stop(&mut self) {
         signal(if self.kind == Kind::Postgres { "INT" } else { "TERM" }, &[self.child.id()]);
         self.child.wait().expect("it ends");
     }
 
-    /// Whether it has ended by itself, or was ended.
+    /// Whether the server process has exited.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|ended| ended.is_some())
     }
 
-    /// Starts it at the same address, and waits until it answers.
+    /// Starts the server at the same address and waits until it replies.
     pub async fn start_again(&mut self) {
         self.child = self.spawn();
         self.wait().await;
@@ -186,7 +186,7 @@ impl Server {
             }
             assert!(Instant::now() < until, "{:?} does not answer: {}", self.kind, log(&self.folder));
             if self.has_ended() {
-                // What was killed before it is not quite gone.
+                // The previous process may not have exited completely yet, which makes a start fail. Try again.
                 sleep(Duration::from_millis(100)).await;
                 self.child = self.spawn();
             }
@@ -201,7 +201,7 @@ impl Server {
         Database::connect(options).await.ok()
     }
 
-    /// Its own, and those that it has made for its connections.
+    /// The ids of the server process and of the processes that it started for its connections.
     fn processes(&self) -> Vec<u32> {
         let own = self.child.id();
         let all = std::fs::read_dir("/proc").expect("there is /proc").flatten();
@@ -243,7 +243,7 @@ impl Programs {
         command
     }
 
-    /// Durable as by default, in little memory and little room.
+    /// Serves the data with the default durability, but with little memory and disk space.
     fn serve(&self, kind: Kind, folder: &Path, port: u16) -> Command {
         let mut command = self.command(&self.serve, folder);
         if kind == Kind::Postgres {
@@ -254,7 +254,7 @@ impl Programs {
             command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", LOG_SIZE]);
             command.args(["--innodb-buffer-pool-size=64M", &format!("--port={port}")]);
             command.arg(argument("--datadir=", &folder.join("data")));
-            // One that starts deletes what it finds in a folder for temporary files, and so what others use.
+            // A starting server deletes files in its folder for temporary files, so it must not share that folder.
             command.arg(argument("--tmpdir=", folder));
             command.arg(argument("--socket=", &folder.join("socket")));
             command.arg(argument("--pid-file=", &folder.join("pid")));
@@ -276,7 +276,7 @@ impl Programs {
     }
 }
 
-/// MariaDB's redo log: less than usual, for disks that a test fills.
+/// The size of MariaDB's redo log: smaller than the default, for disks that a test fills.
 const LOG_SIZE: &str = "--innodb-log-file-size=8M";
 
 fn argument(name: &str, path: &Path) -> String {
@@ -287,7 +287,7 @@ fn log(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("log")).unwrap_or_default()
 }
 
-/// Where a program is: on the path, or where Debian keeps what only services run; the newest PostgreSQL.
+/// Finds a program in `PATH`, in Debian's folders of PostgreSQL (newest version first) or in `/usr/sbin`.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -297,23 +297,23 @@ fn program(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|program| program.exists())
 }
 
-/// The numbers of a user of this machine and of their group.
+/// The user id and group id of a user of this machine.
 fn owner(user: &str) -> Option<(u32, u32)> {
     let all = std::fs::read_to_string("/etc/passwd").ok()?;
     let mut fields = all.lines().find(|line| line.split(':').next() == Some(user))?.split(':').skip(2);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// The process that made a process.
+/// The parent process of a process.
 fn parent(process: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // After the name, which is in brackets and may hold anything: the state, and the parent.
+    // The name is in brackets and may contain any character. After it come the state and the parent.
     stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn signal(name: &str, processes: &[u32]) {
     let mut command = Command::new("kill");
     command.arg(format!("-{name}")).args(processes.iter().map(u32::to_string));
-    // One of several may have ended by itself meanwhile.
+    // A process may have exited in the meantime; ignore that error.
     command.stderr(Stdio::null()).status().expect("there is kill");
 }

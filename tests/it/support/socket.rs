@@ -1,4 +1,4 @@
-//! A client over a real socket.
+//! A WebSocket client that uses a real socket.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-/// How long anything may take until the test has failed.
+/// The time limit for each step of a test.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub const ITEMS: &str = "subscription($after: String, $types: [String!]) { itemReceived(after: $after, types: $types) { \
@@ -27,35 +27,35 @@ pub const VIEWS: &str = "subscription($keys: [ViewKeyInput!]) { viewChanged(keys
 pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
-    /// Connected, with nothing said yet.
+    /// Connects without sending a message.
     pub async fn connect(address: &str) -> Self {
         Self::try_connect(address, "graphql-transport-ws").await.expect("the server takes the socket")
     }
 
-    /// Connected, or why not.
+    /// Like [`Self::connect`], but returns an error instead of panicking.
     pub async fn try_connect(address: &str, protocol: &str) -> Result<Self, String> {
         Self::upgraded(address, &[("sec-websocket-protocol", protocol)]).await
     }
 
-    /// Connected with a request that has these headers, or why not.
+    /// Connects with these request headers.
     pub async fn upgraded(address: &str, headers: &[(&'static str, &str)]) -> Result<Self, String> {
         let mut request = format!("ws://{address}/graphql").into_client_request().expect("it is a request");
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().expect("it is a header"));
         }
-        // What is sent goes out at once, as browsers have it.
+        // Disables Nagle's algorithm, as browsers do.
         connect_async_with_config(request, None, true)
             .await
             .map(|(socket, _)| Self(socket))
             .map_err(|error| error.to_string())
     }
 
-    /// Connected and admitted.
+    /// Connects and waits until the server has accepted the token.
     pub async fn open(address: &str, token: &str) -> Self {
         Self::try_open(address, token).await.expect("the server admits the client")
     }
 
-    /// Connected and admitted, or why not.
+    /// Like [`Self::open`], but returns an error instead of panicking.
     pub async fn try_open(address: &str, token: &str) -> Result<Self, String> {
         let mut socket = Self::try_connect(address, "graphql-transport-ws").await?;
         let payload = json!({ "authorization": format!("Bearer {token}") });
@@ -66,21 +66,22 @@ impl Socket {
         }
     }
 
-    /// With one subscription, called `1`.
+    /// Opens a socket with one subscription, called `1`.
     pub async fn subscribed(address: &str, token: &str, query: &str, variables: Value) -> Self {
         let mut socket = Self::open(address, token).await;
         socket.subscribe("1", query, variables).await;
         socket
     }
 
-    /// With the items of a user from now on: after the cursor of an overview, for a subscription takes a moment to begin.
+    /// Opens a socket that receives a user's items from now on. Uses the cursor of an overview, since a subscription
+    /// takes a moment to start.
     pub async fn feed(address: &str, token: &str, variables: Value) -> Self {
         let mut socket = Self::open(address, token).await;
         socket.follow_items("1", variables).await;
         socket
     }
 
-    /// Subscribes to the items from now on.
+    /// Subscribes to the items that arrive from now on.
     pub async fn follow_items(&mut self, id: &str, mut variables: Value) {
         self.subscribe("cursor", "{ viewer { overview { cursor } } }", json!({})).await;
         variables["after"] = self.data().await["viewer"]["overview"]["cursor"].take();
@@ -101,11 +102,11 @@ impl Socket {
     }
 
     pub async fn say_text(&mut self, text: &str) {
-        // Whether the server still listens shows when it is heard.
+        // If the server has closed the socket, the next read shows it.
         let _ = self.0.send(Message::text(text)).await;
     }
 
-    /// Says a message in frames of so many bytes; whether the socket took them.
+    /// Sends a message in frames of `bytes` bytes. Returns whether the socket accepted them all.
     pub async fn say_in_fragments(&mut self, text: &str, bytes: usize) -> bool {
         let count = text.len().div_ceil(bytes);
         for (number, part) in text.as_bytes().chunks(bytes).enumerate() {
@@ -118,7 +119,7 @@ impl Socket {
         self.0.flush().await.is_ok()
     }
 
-    /// Says frames of a message that has no end, and nothing in them, until the socket is closed.
+    /// Sends empty frames of a message that never ends, until the server closes the socket.
     pub async fn say_fragments_until_closed(&mut self) {
         let mut code = Data::Text;
         loop {
@@ -135,7 +136,7 @@ impl Socket {
         }
     }
 
-    /// The next message; nothing where the socket is closed or broken.
+    /// Returns the next message, or `None` if the connection is broken. A close frame counts as a message.
     pub async fn try_hear(&mut self) -> Option<Value> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -150,7 +151,7 @@ impl Socket {
         }
     }
 
-    /// Waits for a ping of the server's, which is answered when the socket is read next.
+    /// Waits for a ping from the server. The next read of the socket sends the pong.
     pub async fn pinged(&mut self) {
         let frame = timeout(PATIENCE, self.0.next()).await.expect("something comes in time");
         assert!(matches!(frame, Some(Ok(Message::Ping(_)))), "{frame:?}");
@@ -160,7 +161,7 @@ impl Socket {
         self.try_hear().await.expect("the socket is open")
     }
 
-    /// The data of the next result.
+    /// Returns the data of the next result.
     pub async fn data(&mut self) -> Value {
         let mut message = self.hear().await;
         assert_eq!(message["type"], "next", "{message:#}");
@@ -168,12 +169,12 @@ impl Socket {
         message["payload"]["data"].take()
     }
 
-    /// The title of the next item.
+    /// Returns the title of the next item.
     pub async fn title(&mut self) -> String {
         self.data().await["itemReceived"]["node"]["title"].as_str().expect("it has a title").to_owned()
     }
 
-    /// The next view that changed: what it is called, how much of it is unread, and what happened in it last.
+    /// Returns the next changed view: its external id, its unread count and its latest text.
     pub async fn view(&mut self) -> (String, i64, String) {
         let view = self.data().await["viewChanged"].take();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -184,7 +185,7 @@ impl Socket {
         )
     }
 
-    /// The next overviews until one has this many unread items; returns it.
+    /// Reads overviews until one has this many unread items, and returns it.
     pub async fn until_unread(&mut self, unread: i64) -> Value {
         loop {
             let overview = self.data().await["overviewChanged"]["overview"].take();
@@ -194,18 +195,18 @@ impl Socket {
         }
     }
 
-    /// Whether nothing comes for a while.
+    /// Whether no message arrives within `millis` milliseconds.
     pub async fn is_silent(&mut self, millis: u64) -> bool {
         timeout(Duration::from_millis(millis), self.0.next()).await.is_err()
     }
 
-    /// Says that it is over.
+    /// Closes the socket normally.
     pub async fn close(&mut self) {
         let frame = CloseFrame { code: CloseCode::Normal, reason: "".into() };
         self.0.close(Some(frame)).await.expect("the socket is open");
     }
 
-    /// The code with which the server closes, whatever comes before.
+    /// Returns the code with which the server closes, and skips all messages before.
     pub async fn close_code(&mut self) -> u64 {
         loop {
             if let Some(code) = self.hear().await["close"].as_u64() {

@@ -1,6 +1,7 @@
-//! A database in which the migrations are done: made once, and copied for each test, since they take longer than most tests do.
+//! A template database with all migrations applied. It is made once and copied for each test, since the migrations take
+//! longer than most tests do.
 //!
-//! On a server it is named after the migrations and stays there for the next run.
+//! On a server, its name contains a hash of the migrations, and it stays there for later test runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,15 +15,15 @@ use tokio::sync::OnceCell;
 
 use super::{Kind, TestDatabase, config};
 
-/// Its name on a server, once it is known to be there.
+/// The template's name on a server, once it is ready.
 static POSTGRES: OnceCell<String> = OnceCell::const_new();
 static MYSQL: OnceCell<String> = OnceCell::const_new();
 
-/// A SQLite file.
+/// The content of the SQLite template.
 static SQLITE: OnceCell<Vec<u8>> = OnceCell::const_new();
 
 impl Kind {
-    /// One in which the migrations are done, and nothing else; nothing where there would be no empty one.
+    /// Creates a database that has all migrations and nothing else. Returns `None` if [`Kind::make`] does.
     pub async fn migrated(self) -> Option<TestDatabase> {
         let database = if self == Self::Sqlite {
             let database = self.make().await?;
@@ -31,7 +32,7 @@ impl Kind {
         } else {
             self.make_by(copy).await?
         };
-        // By which nodes over it know each other on a Redis that they share with others.
+        // Give the copy a unique name: nodes find their peers by it on a Redis that other databases share.
         let name =
             format!("UPDATE server SET value = '{:x}' WHERE name = 'name'", RandomState::new().hash_one(&database.url));
         let db = Database::connect(&database.url).await.expect("the copy answers");
@@ -41,7 +42,7 @@ impl Kind {
     }
 }
 
-/// What stands in the file.
+/// Returns the content of the SQLite template; makes it first if necessary.
 async fn sqlite() -> &'static [u8] {
     let make = async || {
         let database = Kind::Sqlite.make().await.expect("there is always one");
@@ -55,7 +56,7 @@ fn path(url: &str) -> &str {
     url.trim_start_matches("sqlite://").trim_end_matches("?mode=rwc")
 }
 
-/// Makes a database of this name on a server.
+/// Copies the template to a new database of this name.
 async fn copy(server: &DatabaseConnection, base: &str, name: &str) {
     let backend = server.get_database_backend();
     let template = if backend == DbBackend::Postgres { &POSTGRES } else { &MYSQL };
@@ -77,7 +78,7 @@ async fn copy(server: &DatabaseConnection, base: &str, name: &str) {
 async fn make(server: &DatabaseConnection, base: &str) -> String {
     let name = format!("tidings_test_template_{:016x}", fingerprint());
     let charset = if server.get_database_backend() == DbBackend::MySql { " CHARACTER SET utf8mb4" } else { "" };
-    // It may be there already, with all or some of the migrations.
+    // It may exist already, with some or all of the migrations.
     let _ = server.execute_unprepared(&format!("CREATE DATABASE {name}{charset}")).await;
     migrate(&format!("{base}/{name}")).await;
     name
@@ -93,7 +94,7 @@ async fn run(db: &DatabaseConnection, statement: &str) {
     db.execute_unprepared(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
 }
 
-/// Another one whenever anything of the migrations is.
+/// Returns a hash of all migration files.
 fn fingerprint() -> u64 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migration/src");
     let files = fs::read_dir(folder).expect("the migrations are there").map(|file| file.expect("it is one").path());

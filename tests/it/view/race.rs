@@ -1,4 +1,4 @@
-//! Many at once, on two nodes where the database lets there be two.
+//! Concurrent requests about views, on two nodes if the database supports that.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -26,7 +26,7 @@ on_every_database! {
         let many = 3 * rounds(app);
         let recorder = async |place: usize| {
             for round in 0..many {
-                // Each names the views in another order; the first activities of two of them make those.
+                // Each call names the views in another order. The first activities create two of the views.
                 let named = |turn: usize| VIEWS[(place + round + turn) % VIEWS.len()];
                 let actor = place.is_multiple_of(2).then_some(USERS[place % USERS.len()]);
                 let inputs: Vec<Value> = (0..VIEWS.len()).map(|turn| activity(named(turn), actor, "x")).collect();
@@ -59,8 +59,8 @@ on_every_database! {
         }
     }
 
-    /// A visit reads what was acknowledged before it, and nothing that was begun after it was answered: a count is never
-    /// below what must be unread, and never above what may be.
+    /// A visit reads all activities acknowledged before it, and none that began after its response: the count stays
+    /// between what must be unread and what may be.
     async fn visits_that_race_with_activities_read_what_was_there(app) {
         let other = second_node(app).await;
         let nodes = [app, other.as_ref().unwrap_or(app)];

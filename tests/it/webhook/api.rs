@@ -1,4 +1,4 @@
-//! Endpoints as operators make them, and who sees what.
+//! Endpoints as operators create them, and which roles see which fields.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;
@@ -181,14 +181,14 @@ async fn private_addresses_are_reached_by_nobody() {
         app.admin().define_type("news").await;
         let refused = app.admin().refused(CREATE, json!({ "input": { "url": "https://127.0.0.1/" } })).await;
         assert!(refused.starts_with("BAD_USER_INPUT input.url"), "{refused}");
-        // A name that leads here is known for it only when somebody asks.
+        // A name that resolves to this machine is refused only when the server connects.
         let receiver = super::receiver::Receiver::start().await;
         let endpoint = create(app, "https://localhost:1/", json!({})).await;
         app.service().announce("news", everyone(), "x").await;
         settle(app, &Lanes::default()).await;
         let error = look_at(app, &endpoint, "lastError lastStatus").await;
         assert!(error["lastError"].as_str().unwrap().contains("address"), "{error}");
-        // Nor is one that came into the table in another way.
+        // The same applies to a URL that was written to the table directly.
         app.by_hand(&format!("UPDATE lane SET url = '{}', due_at = 0", receiver.url)).await;
         app.advance(chrono::TimeDelta::seconds(10));
         settle(app, &Lanes::default()).await;

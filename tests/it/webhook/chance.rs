@@ -1,4 +1,4 @@
-//! Whatever is sent, amended and taken back: receivers that fail now and then hear all of it.
+//! Random sends, amendments and retractions: receivers that fail now and then still get every event.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{create, deliveries, settle};
 use crate::after::{announce, retract, update};
 use crate::support::{TestApp, on_every_database};
 
-/// Numbers that look random, the same each time.
+/// Pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -22,12 +22,12 @@ impl Dice {
     }
 }
 
-/// What is to be heard of, by event and notification, and how often.
+/// The expected number of events, by event and notification.
 type Heard = BTreeMap<(String, String), usize>;
 
 struct World {
     dice: Dice,
-    /// Published or not, and not taken back.
+    /// Notifications that are not retracted, and whether they are published.
     notifications: Vec<(Value, bool)>,
     expected: Heard,
 }

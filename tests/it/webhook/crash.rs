@@ -1,6 +1,6 @@
 //! Nodes that are killed while they send.
 //!
-//! `TIDINGS_TEST_KILLS` sets how often one is; with 20 of them 5,000 notifications are sent meanwhile.
+//! `TIDINGS_TEST_KILLS` sets the number of kills; with 20, the test sends 5,000 notifications meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,25 +14,25 @@ use super::receiver::{Answer, Got, Receiver};
 use super::{create, number};
 use crate::support::{KEY, Kind, PATIENCE, Process, TestApp};
 
-/// Kills, where nothing else is said.
+/// The default number of kills.
 const KILLS: usize = 2;
 
-/// Notifications that are sent for each kill.
+/// The number of notifications per kill.
 const SENT: usize = 250;
 
-/// Who send beside each other.
+/// The number of concurrent senders.
 const SENDERS: usize = 4;
 
-/// Requests that may be repeated for each node that was killed: those under way, and those of which it was not written down yet that they were
-/// taken, of a tenth of a second and of the time that writing takes.
+/// The most requests that may be repeated for each killed node: those in flight, and those delivered but not recorded
+/// yet, from a tenth of a second and the time that recording takes.
 const REPEATED: usize = 64;
 
 const SEND: &str = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
 
-/// What was acknowledged.
+/// The ids of acknowledged notifications.
 type Sent = HashSet<String>;
 
-/// Sends every so many-th notification, each until it is acknowledged.
+/// Sends these notifications, each until it is acknowledged.
 async fn send(nodes: &[RwLock<Process>], token: &str, all: impl Iterator<Item = usize>, done: &AtomicUsize) -> Sent {
     let mut sent = Sent::new();
     for n in all {
@@ -50,7 +50,7 @@ async fn send(nodes: &[RwLock<Process>], token: &str, all: impl Iterator<Item = 
     sent
 }
 
-/// Kills one node after the other in the midst of what is sent, as if the leases of those that were killed had passed.
+/// Kills one node after another during the sends, and makes the leases of the killed nodes expire.
 async fn kill_some(app: &TestApp, nodes: &[RwLock<Process>], kills: usize, done: &AtomicUsize) {
     for kill in 0..kills {
         while done.load(Ordering::SeqCst) < kill * SENT + SENT / 2 {
@@ -100,7 +100,8 @@ async fn wait_until_delivered(app: &TestApp, many: usize) {
     }
 }
 
-/// What was acknowledged arrived under one id each, nothing else did, and no more often than it may.
+/// Checks that every acknowledged notification arrived under one id, that nothing else did, and that repetitions are
+/// within the limit.
 fn check(got: &[Got], sent: &Sent, kills: usize) {
     let mut about: HashMap<&str, &Value> = HashMap::new();
     for got in got {

@@ -1,4 +1,4 @@
-//! What is sent, and how it is signed.
+//! The content of webhook requests, and their signatures.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -69,7 +69,8 @@ on_every_database! {
         assert!(got_full.iter().all(|got| got.is_signed_by(&of_full.secret)));
         assert_eq!(first.timestamp, app.now().timestamp().to_string());
 
-        // A text, an expiry, and one taken back; another is due, and what was told expires when it does by now.
+        // Amend the text and the expiry of one, and retract another. Then a scheduled one falls due, and the first
+        // expires at its new time.
         update(&by, &told["id"], json!({ "title": "other" })).await;
         update(&by, &told["id"], json!({ "expiresAt": (app.now() + TimeDelta::hours(1)).to_rfc3339() })).await;
         retract(&by, &message).await;

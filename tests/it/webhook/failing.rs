@@ -1,4 +1,4 @@
-//! Receivers that do not take what they are sent.
+//! Receivers that do not accept requests.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ on_every_database! {
         let got = receiver.take();
         assert_eq!((got.len(), &json!(got[9].id)), (10, &dead["id"]));
         assert_eq!(one(app).await["state"], "DELIVERED");
-        // By its id, also what was delivered.
+        // Selected by id, even a delivered one is sent again.
         app.service().ask(replay, json!({ "select": { "ids": [dead["id"]] } })).await;
         settle(app, &lanes).await;
         assert_eq!(receiver.take().len(), 1);
@@ -147,7 +147,7 @@ on_every_database! {
         assert_eq!(look_at(app, &broken, "state").await["state"], "DISABLED");
         let alarm = app.user("olga").ask("{ viewer { inbox(filter: { types: [\"alarm\"] }) { nodes { title body } } } }", json!({})).await["viewer"].take();
         let origin = gone.url.strip_suffix("/hook").unwrap();
-        let body = format!("{origin}: it has answered with status 410, which says that it wants nothing any more");
+        let body = format!("{origin}: it answered with status 410 (gone), so it wants no more deliveries");
         let told = json!({ "inbox": { "nodes": [{ "title": "A webhook endpoint is disabled", "body": body }] } });
         assert_eq!(alarm, told, "whoever is told does not see what the receiver knows us by");
         let told = other.take();

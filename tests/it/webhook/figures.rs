@@ -1,4 +1,4 @@
-//! What came of the deliveries of a notification, by channel.
+//! The delivery figures of a notification, by channel.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::after::announce;
 use crate::support::relay::Relay;
 use crate::support::{TestApp, everyone, on_every_database};
 
-/// `channel: pending/delivered/dead` of each, by titles.
+/// Returns `channel: pending/delivered/dead` of each notification, by title.
 async fn figures(app: &TestApp) -> BTreeMap<String, Vec<String>> {
     let query = "{ sentNotifications(first: 50) { nodes { title deliveries { channel pending delivered dead } } } }";
     let data = app.service().ask(query, json!({})).await;
@@ -44,7 +44,8 @@ on_every_database! {
         let lanes = Lanes::default();
         app.service().message("mailed", "ada", "mailed").await;
         settle(app, &lanes).await;
-        // What the figures of others are, and events of endpoints and items, which are numbered alike, do not count.
+        // Other tenants' figures do not count here, nor do events of endpoints and items, although they use the same
+        // numbers.
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         tidings::domain::tally::count(&app.app).await.unwrap();
         settle(app, &lanes).await;

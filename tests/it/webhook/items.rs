@@ -1,4 +1,4 @@
-//! What users have read, told in batches.
+//! Webhooks in batches about the items that users have read.
 
 use std::collections::HashSet;
 
@@ -12,14 +12,14 @@ use super::receiver::{Answer, Got, Receiver};
 use super::{create, number, settle};
 use crate::support::{TestApp, everyone, on_every_database};
 
-/// An endpoint that hears of what is read, and of nothing else.
+/// Creates an endpoint for read events only.
 async fn reader(app: &TestApp) -> Receiver {
     let receiver = Receiver::start().await;
     create(app, &receiver.url, json!({ "events": ["ITEM_READ"] })).await;
     receiver
 }
 
-/// Counts, and sends what there is to tell.
+/// Counts, and delivers the events.
 async fn tell(app: &TestApp, lanes: &Lanes) {
     count(&app.app).await.unwrap();
     settle(app, lanes).await;
@@ -30,7 +30,7 @@ fn items(got: &Got) -> &Vec<Value> {
     got.body["data"]["items"].as_array().unwrap()
 }
 
-/// Who has read what, by titles, in order.
+/// Returns which user has read which title, in order.
 async fn told(app: &TestApp, all: &[Got]) -> Vec<String> {
     let mut told = Vec::new();
     for item in all.iter().flat_map(items) {
@@ -101,7 +101,7 @@ on_every_database! {
         ada.mark("markUnread", of("kept")).await;
         ada.ask("mutation { markSeen { viewer { overview { unread { count } } } } }", json!({})).await;
         ada.mark("markRead", json!({ "matching": {} })).await;
-        // What was read with all is told, whatever becomes of it before it is counted.
+        // Items read by a mark of all are reported, even if they change before they are counted.
         let ben = app.user("ben");
         ben.mark("markRead", json!({ "matching": {} })).await;
         ben.mark("deleteItems", json!({ "matching": {} })).await;
@@ -127,7 +127,7 @@ on_every_database! {
             assert_eq!(app.user(&format!("u{user}")).mark("markRead", json!({ "matching": {} })).await, 500);
         }
         let other = app.beside().await;
-        // Whoever loses the race says so, and tries again later.
+        // The loser of the race returns an error and retries later.
         let _ = tokio::join!(count(&app.app), count(&other.app), count(&app.app));
         tell(app, &Lanes::default()).await;
         let got = receiver.take();
@@ -178,7 +178,7 @@ on_every_database! {
         app.advance(TimeDelta::minutes(2));
         settle(app, &lanes).await;
         assert_eq!((receiver.many(), number(app, "SELECT COUNT(*) AS many FROM delivery").await), (0, 0));
-        // Nor is who is erased before it is counted.
+        // The same applies to a user erased before the count.
         app.user("eve").overview().await;
         app.service().message("news", "eve", "y").await;
         app.user("eve").mark("markRead", json!({ "matching": {} })).await;

@@ -1,4 +1,4 @@
-//! The key under which secrets are sealed is replaced.
+//! Replacement of the key that encrypts secrets.
 
 use serde_json::json;
 use tidings::domain::chore::sweep;
@@ -29,7 +29,7 @@ on_every_database! {
         let new = with_keys(app, NEW, None).await;
         settle(&new, &Lanes::default()).await;
         let failed = look_at(app, &endpoint, "lastError lastStatus").await;
-        assert!(failed["lastError"].as_str().unwrap().starts_with("the server cannot open the secret"), "{failed}");
+        assert!(failed["lastError"].as_str().unwrap().starts_with("the server cannot decrypt the secret"), "{failed}");
         assert_eq!(receiver.many(), 0);
 
         app.advance(chrono::TimeDelta::seconds(10));
@@ -48,7 +48,7 @@ on_every_database! {
         let got = receiver.take();
         assert!(got.len() == 1 && secrets.iter().all(|secret| got[0].is_signed_by(secret)));
 
-        // The key of before opens none of them any more.
+        // The previous key decrypts none of them any more.
         app.service().announce("news", everyone(), "three").await;
         settle(app, &Lanes::default()).await;
         assert_eq!((receiver.many(), deliveries(app, json!({ "states": ["PENDING"] }), "id").await.len()), (0, 1));
@@ -65,6 +65,6 @@ on_every_database! {
         settle(&new, &Lanes::default()).await;
         assert_eq!(receiver.take().len(), 1);
         let failed = look_at(app, &broken, "lastError").await;
-        assert!(failed["lastError"].as_str().unwrap().starts_with("the server cannot open the secret"), "{failed}");
+        assert!(failed["lastError"].as_str().unwrap().starts_with("the server cannot decrypt the secret"), "{failed}");
     }
 }

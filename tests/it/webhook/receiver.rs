@@ -1,4 +1,4 @@
-//! A server of somebody else, which takes what is posted to it.
+//! An external server that receives webhook requests.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// What it was sent.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub id: String,
@@ -35,7 +35,7 @@ impl Got {
         self.body["type"].as_str().unwrap()
     }
 
-    /// Whether one of its signatures is by this secret: by the specification, and not by our own code.
+    /// Whether one of its signatures is valid for this secret, by the specification and not by our own code.
     pub fn is_signed_by(&self, secret: &str) -> bool {
         let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
         let text = [self.id.as_bytes(), b".", self.timestamp.as_bytes(), b".", &self.raw].concat();
@@ -55,30 +55,30 @@ fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
     Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().to_vec()
 }
 
-/// How it answers.
+/// The receiver's response.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Status(u16),
-    /// With `Retry-After`.
+    /// A status with `Retry-After`.
     Later(u16, u64),
-    /// Never.
+    /// No response.
     Hang,
-    /// With 204, after so many milliseconds.
+    /// 204 after this many milliseconds.
     Slow(u64),
-    /// With 204, once it is let go.
+    /// 204 after [`Receiver::let_go`].
     Held,
 }
 
 #[derive(Default)]
 struct Shared {
     got: Mutex<Vec<Got>>,
-    /// What it answers next, and then as usual.
+    /// The next responses. After these come the usual ones.
     next: Mutex<VecDeque<Answer>>,
     usual: Mutex<Option<Answer>>,
     is_let_go: watch::Sender<bool>,
 }
 
-/// A running one.
+/// A running receiver.
 pub struct Receiver {
     pub url: String,
     shared: Arc<Shared>,
@@ -92,7 +92,7 @@ impl Receiver {
         Self::over(listener, url)
     }
 
-    /// One that is asked in another way.
+    /// A receiver with another kind of listener.
     pub fn over(listener: impl Listener<Addr: Debug>, url: String) -> Self {
         let shared = Arc::<Shared>::default();
         let routes = Router::new().route("/hook", post(take)).with_state(shared.clone());
@@ -100,27 +100,27 @@ impl Receiver {
         Self { url, shared, serving }
     }
 
-    /// Everything since it was asked the last time.
+    /// Takes the requests since the last call.
     pub fn take(&self) -> Vec<Got> {
         std::mem::take(&mut self.shared.got.lock())
     }
 
-    /// How many requests there were since then.
+    /// The number of requests since the last [`Self::take`].
     pub fn many(&self) -> usize {
         self.shared.got.lock().len()
     }
 
-    /// What it answers from now on.
+    /// Sets the usual response.
     pub fn answers(&self, usual: Answer) {
         *self.shared.usual.lock() = Some(usual);
     }
 
-    /// What it answers to the next ones.
+    /// Sets the next responses.
     pub fn answers_next(&self, next: impl IntoIterator<Item = Answer>) {
         self.shared.next.lock().extend(next);
     }
 
-    /// Answers whom it has held, and whom it would.
+    /// Responds to held requests, and to all later ones.
     pub fn let_go(&self) {
         self.shared.is_let_go.send_replace(true);
     }

@@ -1,4 +1,4 @@
-//! A node that is told to stop while requests are under way.
+//! A node that is asked to stop while requests are in flight.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::receiver::{Answer, Receiver};
 use super::{create, number};
 use crate::support::{KEY, Kind, PATIENCE, Process, TestApp};
 
-/// Notifications that are sent: more than are under way at a time.
+/// The number of notifications: more than are in flight at a time.
 const SENT: usize = 40;
 
 const SEND: &str = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
 
-/// When a receiver answers.
+/// When a receiver responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answered {
     /// While the node stops.

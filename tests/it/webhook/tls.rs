@@ -1,7 +1,7 @@
-//! Receivers that prove who they are, or do not.
+//! Receivers with valid and invalid certificates.
 //!
-//! `testdata/receiver.pem` is a certificate of 127.0.0.1, until the year 2126, by the authority of `testdata/authority.pem`, which no
-//! system knows and whose own key nobody has.
+//! `testdata/receiver.pem` is a certificate of 127.0.0.1, valid until the year 2126, from the authority in
+//! `testdata/authority.pem`. No system trusts that authority, and its private key was not kept.
 
 use std::io;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ impl axum::serve::Listener for Encrypted {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             let Ok((connection, address)) = self.listener.accept().await else { continue };
-            // Who does not like the certificate leaves.
+            // A client that does not trust the certificate disconnects.
             if let Ok(connection) = self.acceptor.accept(connection).await {
                 return (connection, address);
             }
@@ -47,7 +47,7 @@ impl axum::serve::Listener for Encrypted {
     }
 }
 
-/// A receiver with the certificate, and its port.
+/// Starts a receiver with the certificate; returns it and its port.
 async fn encrypted() -> (Receiver, u16) {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("testdata/receiver.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("testdata/receiver.key")).unwrap();
@@ -69,7 +69,7 @@ async fn a_certificate_of_an_unknown_authority_is_refused_and_the_error_says_so(
         app.service().announce("news", everyone(), "x").await;
         settle(app, &Lanes::default()).await;
         let failed = look_at(app, &endpoint, "lastError lastStatus").await;
-        let error = "there is no connection: invalid peer certificate: UnknownIssuer";
+        let error = "could not connect: invalid peer certificate: UnknownIssuer";
         assert_eq!(failed, json!({ "lastError": error, "lastStatus": null }));
         assert_eq!(receiver.many(), 0);
     })

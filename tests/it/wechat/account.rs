@@ -1,4 +1,4 @@
-//! The account, and that nobody sees more of it than they should.
+//! The WeChat account, and which of its fields each role can see.
 
 use serde_json::{Value, json};
 use tidings::auth::Role;

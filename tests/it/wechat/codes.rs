@@ -1,4 +1,4 @@
-//! What comes of what WeChat answers.
+//! WeChat's error codes, and how the server reacts to each.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ on_every_database! {
             (Answer::Code(43108, "concurrent sending"), "WeChat answered 43108: concurrent sending"),
             (Answer::Code(40164, "invalid ip"), "WeChat answered 40164: invalid ip"),
             (Answer::Status(502), "WeChat answered with status 502"),
-            (Answer::Text("<html>"), "WeChat answered with something else than JSON"),
+            (Answer::Text("<html>"), "WeChat's answer is not JSON"),
         ].into_iter().enumerate() {
             server.answers_next([answer]);
             node.admin().announce("news", everyone(), "again").await;
@@ -138,7 +138,7 @@ on_every_database! {
             let hides = code == 48001 || off["lastError"].as_str().unwrap().ends_with('…');
             assert!(hides, "{off}");
             let alarms = node.user("olga").ask("{ viewer { inbox(filter: { types: [\"alarm\"] }) { nodes { title body } } } }", json!({})).await;
-            let body = "wx0123: WeChat has answered that it may not send, or has another secret";
+            let body = "wx0123: WeChat answered that the account may not send, or that its secret is wrong";
             assert_eq!(alarms["viewer"]["inbox"]["nodes"][0], json!({ "title": "A WeChat account is disabled", "body": body }));
             server.answers_token(None);
             let on = "mutation { switchWeChatAccount(to: ON) { state } }";

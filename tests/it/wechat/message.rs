@@ -1,4 +1,4 @@
-//! What a message says, and whom it reaches.
+//! The content of a WeChat message, and its recipients.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::webhook::{number, settle};
 
 const SEND: &str = "mutation($input: SendMessageInput!) { sendMessage(input: $input) { notification { id } } }";
 
-/// A type whose template fills fields of all kinds.
+/// A type with a template that fills fields of all kinds.
 fn order(link: Option<&str>) -> Value {
     let field = |name: &str, value: &str| json!({ "name": name, "value": value });
     let fields = [
@@ -86,7 +86,7 @@ on_every_database! {
         node.advance(TimeDelta::minutes(5));
         settle(&node, &Lanes::default()).await;
         let dead = deliveries(&node, json!({ "states": ["DEAD"] })).await;
-        assert_eq!(dead[0]["lastError"], "the template of the message fails: amount4: undefined value (line 1)");
+        assert_eq!(dead[0]["lastError"], "the WeChat template fails: amount4: undefined value (line 1)");
         assert_eq!((server.messages(), server.asked().len()), (0, 0));
     }
 
@@ -114,7 +114,7 @@ on_every_database! {
             assert!(refused.starts_with(&format!("BAD_USER_INPUT input.delivery[0].wechat{expected}")), "{refused}");
         };
         let field = |name: &str, value: &str| json!({ "name": name, "value": value });
-        wrong(json!(null), ": must say").await;
+        wrong(json!(null), ": is required").await;
         wrong(json!({ "templateId": "", "fields": [field("a", "b")] }), ".templateId: must be").await;
         wrong(json!({ "templateId": "a b", "fields": [field("a", "b")] }), ".templateId: must be").await;
         wrong(json!({ "templateId": "T", "fields": [] }), ".fields: must have").await;
@@ -124,10 +124,10 @@ on_every_database! {
         wrong(json!({ "templateId": "T", "fields": [field("a", &"b".repeat(2001))] }), ".fields[0].value: must have").await;
         wrong(json!({ "templateId": "T", "fields": [field("a", "b")], "link": "{% if %}" }), ".link: does not compile").await;
         let many: Vec<Value> = (0..21).map(|number| field(&format!("thing{number}"), "b")).collect();
-        wrong(json!({ "templateId": "T", "fields": many }), ".fields: must be at most 20").await;
+        wrong(json!({ "templateId": "T", "fields": many }), ".fields: must have at most 20").await;
         let mailed = json!([{ "channel": "EMAIL", "wechat": { "templateId": "T", "fields": [field("a", "b")] } }]);
         let refused = node.admin().refused(save, json!({ "input": { "code": "x", "title": "X", "delivery": mailed } })).await;
-        assert!(refused.starts_with("BAD_USER_INPUT input.delivery[0].wechat: is for the channel WECHAT"), "{refused}");
+        assert!(refused.starts_with("BAD_USER_INPUT input.delivery[0].wechat: is only for the channel WECHAT"), "{refused}");
         let profiles = "mutation($id: String!) { saveUserProfiles(inputs: [{ id: \"ada\", contacts: [{ wechatOpenId: $id }] }]) { id } }";
         for id in ["", "o ada", "o/ada", &"o".repeat(129)] {
             let refused = node.service().refused(profiles, json!({ "id": id })).await;

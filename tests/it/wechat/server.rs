@@ -1,4 +1,4 @@
-//! A server that does as WeChat does.
+//! A server that behaves as WeChat does.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// What it answers instead of taking a message.
+/// The response instead of accepting a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
     Code(i64, &'static str),
@@ -22,24 +22,24 @@ pub enum Answer {
 
 #[derive(Default)]
 struct Shared {
-    /// Messages that it took.
+    /// Accepted messages.
     got: Mutex<Vec<Value>>,
-    /// All that was asked of it, with messages that it did not take.
+    /// The number of all messages, accepted or not.
     messages: Mutex<usize>,
-    /// Whether each request for a token wanted another one.
+    /// For each token request, whether it forced a refresh.
     asked: Mutex<Vec<bool>>,
-    /// The number of the token that counts.
+    /// The number of the current token.
     token: Mutex<usize>,
-    /// It refuses the token of this number, and still gives it out.
+    /// The number of a token that is refused but still handed out.
     revoked: Mutex<Option<usize>>,
-    /// It gives out no other one, whoever wants it.
+    /// Whether the token stays the same even on a forced refresh.
     is_stuck: Mutex<bool>,
     next: Mutex<VecDeque<Answer>>,
     to: Mutex<HashMap<String, Answer>>,
     token_answer: Mutex<Option<Answer>>,
 }
 
-/// A running one.
+/// A running server.
 pub struct Server {
     pub url: String,
     shared: Arc<Shared>,
@@ -59,12 +59,12 @@ impl Server {
         Self { url, shared, serving }
     }
 
-    /// Messages that it took since it was asked the last time.
+    /// Takes the messages accepted since the last call.
     pub fn take(&self) -> Vec<Value> {
         std::mem::take(&mut self.shared.got.lock())
     }
 
-    /// The receivers and the field `thing1` of those, in the order of the alphabet.
+    /// Takes the accepted messages, and returns their receivers and the field `thing1`, sorted.
     pub fn titles(&self) -> Vec<String> {
         let text = |of: &Value| of.as_str().unwrap().to_owned();
         let one = |of: &Value| format!("{}: {}", text(&of["touser"]), text(&of["data"]["thing1"]["value"]));
@@ -73,42 +73,42 @@ impl Server {
         all
     }
 
-    /// How many messages were sent to it, whether it took them or not.
+    /// The number of messages sent to the server, accepted or not.
     pub fn messages(&self) -> usize {
         *self.shared.messages.lock()
     }
 
-    /// For each request for a token, whether it wanted another one than that which counts.
+    /// For each token request, whether it forced a refresh.
     pub fn asked(&self) -> Vec<bool> {
         self.shared.asked.lock().clone()
     }
 
-    /// The token that counts ends.
+    /// Makes the current token expire.
     pub fn expire(&self) {
         *self.shared.token.lock() += 1;
     }
 
-    /// The token that counts is refused, and given out nevertheless until somebody wants another one.
+    /// Refuses the current token, but still hands it out until a forced refresh.
     pub fn revoke(&self) {
         *self.shared.revoked.lock() = Some(*self.shared.token.lock());
     }
 
-    /// From now on it gives out the token that counts, also to who wants another one: they have had too many.
+    /// From now on hands out the current token even on a forced refresh, as if the caller had used up their refreshes.
     pub fn stick(&self) {
         *self.shared.is_stuck.lock() = true;
     }
 
-    /// What it answers to the next messages.
+    /// Sets the responses to the next messages.
     pub fn answers_next(&self, next: impl IntoIterator<Item = Answer>) {
         self.shared.next.lock().extend(next);
     }
 
-    /// What it answers to messages to this open id.
+    /// Sets the response to messages to this open id.
     pub fn answers_to(&self, open_id: &str, answer: Answer) {
         self.shared.to.lock().insert(open_id.to_owned(), answer);
     }
 
-    /// What it answers to those who ask for a token.
+    /// Sets the response to token requests.
     pub fn answers_token(&self, answer: Option<Answer>) {
         *self.shared.token_answer.lock() = answer;
     }

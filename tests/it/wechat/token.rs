@@ -1,4 +1,4 @@
-//! By what we are let in.
+//! The access token of the account.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -15,7 +15,7 @@ const USERS: [&str; 20] = [
     "u17", "u18", "u19", "u20",
 ];
 
-/// Announces something, and sends it.
+/// Sends an announcement, and delivers it.
 async fn announce(app: &TestApp, title: &str) {
     app.admin().announce("news", everyone(), title).await;
     settle(app, &Lanes::default()).await;
@@ -87,7 +87,7 @@ on_every_database! {
         assert_eq!((server.take().len(), server.asked().len()), (2, 1));
         announce(&old, "3").await;
         let waiting = deliveries(&old, json!({ "states": ["PENDING"] })).await;
-        let error = "the server cannot open the secret of the account: whoever runs it finds out why in its log";
+        let error = "the server cannot read or store the access token of the account: its log says why";
         assert_eq!((waiting.len(), &waiting[0]["lastError"]), (1, &json!(error)));
     }
 
@@ -118,6 +118,6 @@ on_every_database! {
         assert!((1..=3).contains(&another), "{another} times, of 20 a day");
         let failing = look_at(&node, "lastError restingUntil").await;
         assert!(failing["restingUntil"].is_string(), "{failing}");
-        assert_eq!(failing["lastError"], "WeChat refuses the token that it gives out");
+        assert_eq!(failing["lastError"], "WeChat refuses the access token that it has just issued");
     }
 }

@@ -1,4 +1,4 @@
-//! How large an answer may become, and what it may cost the database to make one.
+//! The maximum size of a response, and the database work to create one.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use tidings::config::Config;
 use super::{code, raw};
 use crate::support::{Kind, Socket, TestApp, everyone, with, with_settings};
 
-/// So many fields of the same text under names of their own.
+/// This many fields of the same text under different names.
 fn aliases(many: usize, field: &str) -> String {
     (0..many).map(|number| format!("a{number}: {field} ")).collect::<Vec<_>>().concat()
 }
@@ -44,7 +44,7 @@ async fn an_answer_of_more_than_a_megabyte_is_not_made() {
             assert_eq!(limit(&answer), [&json!("BAD_USER_INPUT"), &json!("answer_bytes")]);
             assert_eq!((&answer["data"], answer["errors"].as_array().unwrap().len()), (&Value::Null, 1));
         }
-        // The names of fields have their length, too.
+        // Long field names count towards the size.
         let name = "a".repeat(30_000);
         let query = format!("{{ viewer {{ inbox(first: 40) {{ nodes {{ {name}a: id {name}b: id }} }} }} }}");
         assert_eq!(limit(&ada.send(&query, json!({})).await.1)[1], "answer_bytes");
@@ -133,7 +133,7 @@ async fn a_few_filtered_lists_fit_into_a_request_and_many_do_not() {
     .await;
 }
 
-/// A body that nobody may ask for.
+/// A body that must not be read.
 struct Unread;
 
 impl Stream for Unread {

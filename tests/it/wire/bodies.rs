@@ -1,4 +1,4 @@
-//! Bodies and messages that are not what they should be: the answer says where, and nothing else ends.
+//! Invalid bodies and messages: the error names the place, and nothing else ends.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -17,14 +17,14 @@ async fn what_is_no_json_is_named_by_its_field_and_place() {
             (
                 format!(r#"{{"query":"x","variables":{{"input":{{"title":{HALF}}}}}}}"#),
                 "variables.input.title",
-                "half a character",
+                "half a surrogate pair",
             ),
             (
                 format!(r#"{{"query":"x","variables":{{"inputs":[{{}},{{"a":{HALF}}}]}}}}"#),
                 "variables.inputs[1].a",
-                "half a character",
+                "half a surrogate pair",
             ),
-            (format!(r#"{{"query":{HALF}}}"#), "query", "half a character"),
+            (format!(r#"{{"query":{HALF}}}"#), "query", "half a surrogate pair"),
             (r#"{"query":"x","variables":{"n":1.}}"#.into(), "variables.n", "line 1, column "),
             ("{\"query\":\n tru}".into(), "query", "line 2, column "),
         ] {
@@ -49,7 +49,7 @@ async fn what_is_no_json_is_named_by_its_field_and_place() {
     .await;
 }
 
-/// The JSON library reads the text behind such a key as JSON of its own, so that a few kilobytes would overflow the stack.
+/// The JSON library parses the text behind such a key as JSON again, so a few kilobytes could overflow the stack.
 #[tokio::test]
 async fn json_that_would_be_read_within_itself_is_refused() {
     with(Kind::Sqlite, async |app| {
@@ -129,13 +129,13 @@ async fn a_message_with_a_wrong_payload_ends_its_own_operation_alone() {
             assert_eq!(told["extensions"]["code"], "BAD_USER_INPUT", "{told}");
             assert!(told["extensions"]["field"].as_str().unwrap().starts_with(field), "{told}");
         }
-        // The id is free, and the other subscription goes on.
+        // The id is free, and the other subscription continues.
         socket.say_text("\u{feff}{\"id\":\"w\",\"type\":\"subscribe\",\"payload\":{\"query\":\"{ viewer { user { id } } }\"}}").await;
         assert_eq!(socket.data().await["viewer"]["user"]["id"], "ada");
         assert_eq!(socket.hear().await["type"], "complete");
         app.service().announce("news", everyone(), "still here").await;
         assert_eq!(socket.title().await, "still here");
-        // An id that is in use is as ever the end of all: an error would end the operation that has it.
+        // A duplicate id still closes the socket, since an error would end the operation that uses the id.
         let used = format!(r#"{{"id":"items","type":"subscribe","payload":{{"query":{HALF}}}}}"#);
         socket.say_text(&used).await;
         assert_eq!(socket.close_code().await, 4409);

@@ -1,4 +1,4 @@
-//! Pages of other sites, and who is answered without a token.
+//! Pages of other sites, and responses without a token.
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};

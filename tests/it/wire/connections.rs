@@ -1,4 +1,4 @@
-//! Connections that do nothing, take nothing, or are too many: they go, and nobody else does.
+//! Connections that are idle, read nothing, or are too many: the server closes them, and no others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,34 +13,34 @@ use tokio::time::{sleep, timeout};
 use super::stuck::counted;
 use crate::support::{Kind, PATIENCE, Process, Socket, free_port, with, with_settings};
 
-/// The time-outs of connections pass ten times as fast.
+/// Makes the time-outs of connections ten times shorter.
 pub fn quick(settings: &mut Config) {
     settings.connections.connection_second_millis = 100;
 }
 
-/// A connection over which this was sent.
+/// Opens a connection and sends these bytes.
 pub async fn connected(address: &str, said: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // One that is refused may have gone again.
+    // The server may already have closed a refused connection.
     let _ = stream.write_all(said).await;
     stream
 }
 
-/// Waits until the server closes a connection; gives what it said before.
+/// Waits until the server closes a connection; returns the bytes that it sent before.
 pub async fn until_closed(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
-    // One that is reset is closed, too.
+    // A reset also closes it.
     let _ = timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("it is closed in time");
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// Whether a new connection is answered.
+/// Whether the server responds on a new connection.
 async fn is_alive(address: &str) -> bool {
     let mut stream = connected(address, b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
     until_closed(&mut stream).await.ends_with("alive\n")
 }
 
-/// Asks over a connection that stays open.
+/// Sends a request over a connection that stays open.
 async fn asked(stream: &mut TcpStream) -> bool {
     let mut answer = [0; 1024];
     let is_sent = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await.is_ok();
@@ -59,7 +59,7 @@ async fn connections_without_a_request_are_closed() {
         for said in beginnings {
             silent.push(connected(&node.address, said).await);
         }
-        // One that says a little every now and then has no more time than others.
+        // A connection that sends a little now and then gets no more time than others.
         let mut slow = connected(&node.address, b"GET /healthz HTTP/1.1\r\n").await;
         let (mut reading, mut writing) = slow.split();
         let saying = async {
@@ -77,7 +77,8 @@ async fn connections_without_a_request_are_closed() {
         }
         assert_eq!(counted(app, "dropped_total{why=\"headers\"}").await, 7);
 
-        // Who has asked may rest for longer, and begin again; an empty line begins nothing.
+        // After a request, a connection may be idle for longer, and may send another one. An empty line is not the
+        // start of a request.
         let mut idle = connected(&node.address, b"").await;
         assert!(asked(&mut idle).await);
         idle.write_all(b"\r\n").await.unwrap();
@@ -95,7 +96,7 @@ async fn connections_without_a_request_are_closed() {
     .await;
 }
 
-/// A client that would ask by the same connection again finds it closed, at best before it has sent anything.
+/// A client that reuses the connection finds it closed, if possible before it has sent anything.
 #[tokio::test]
 async fn who_is_answered_before_their_body_was_read_is_told_that_the_connection_closes() {
     with_settings(
@@ -168,7 +169,7 @@ async fn an_address_has_so_many_connections_and_no_more() {
     with_settings(Kind::Sqlite, few, async |app| {
         let node = app.listen().await;
         let mut first = connected(&node.address, b"").await;
-        // A place is kept by whatever a connection becomes.
+        // A connection keeps its place when it becomes a socket.
         let socket = Socket::open(&node.address, &app.user("ada").token).await;
         assert!(asked(&mut first).await);
         let mut third = TcpStream::connect(&node.address).await.unwrap();
@@ -218,16 +219,16 @@ async fn health_and_figures_have_an_address_of_their_own() {
     .await;
 }
 
-/// As when a node is told to stop while the system has connections that it has not come to yet: nobody may send their requests
-/// again.
+/// A node is asked to stop while the system's backlog has connections that it has not accepted. Their clients must not
+/// have to repeat requests.
 #[tokio::test]
 async fn who_waits_in_the_line_of_a_server_that_stops_is_answered() {
-    // In seconds as they are: whoever is new has one of them to be read in.
+    // With real seconds: a new connection has one second to send its request.
     with(Kind::Sqlite, async |app| {
         let listener = tidings::http::listen(([127, 0, 0, 1], 0).into()).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let mut waiting = Vec::new();
-        // More than are accepted in one go.
+        // More than the server accepts in one round.
         for _ in 0..400 {
             waiting.push(connected(&address, b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await);
         }
@@ -244,7 +245,8 @@ async fn who_waits_in_the_line_of_a_server_that_stops_is_answered() {
     .await;
 }
 
-/// More connections than files, from a client that says nothing and holds on: others are served again once it has gone.
+/// More connections than files, from a client that sends nothing and stays connected. Others are served again once it
+/// has gone.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_server_answers_again_after_it_ran_out_of_files() {

@@ -1,4 +1,4 @@
-//! The console: what its page and its assets are sent with, and that nothing else is sent.
+//! The console: the headers of its page and its assets, and that no other files are served.
 
 use std::fs;
 use std::io::Read;
@@ -23,7 +23,7 @@ async fn get(app: &TestApp, path: &str) -> (StatusCode, HeaderMap, Bytes) {
     ask(app, Method::GET, path, &[]).await
 }
 
-/// The page's text, and the nonce of its policy.
+/// The page's text, and the nonce in its policy.
 async fn page(app: &TestApp, path: &str) -> (String, String) {
     let (status, headers, body) = get(app, path).await;
     assert_eq!(status, StatusCode::OK);
@@ -47,7 +47,7 @@ async fn page(app: &TestApp, path: &str) -> (String, String) {
     (String::from_utf8(body.to_vec()).unwrap(), nonce)
 }
 
-/// All that the page's attributes refer to, but for its icon, which it carries with it.
+/// All references in the page's attributes, except its inline icon.
 fn references(page: &str) -> Vec<&str> {
     let attributes = page.split([' ', '>']).filter_map(|attribute| attribute.split_once("=\""));
     let names = ["href", "src", "data-editor-worker", "data-graphql-worker", "data-json-worker"];

@@ -1,4 +1,4 @@
-//! What a user may make in a day that stays.
+//! The daily limit on persistent data that a user may create.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn ten_a_day(settings: &mut Config) {
     settings.limits.user_makes = 10;
 }
 
-/// What is asked, and how much of the day's share it takes.
+/// The calls, and the amount of the daily limit that each takes.
 fn calls() -> [(&'static str, Value, usize); 5] {
     let subscribe = "mutation($input: SubscribeTopicInput!) { subscribeTopic(input: $input) { createdCount } }";
     let prefer = "mutation($actions: [NotificationPreferenceInput!], $resetActions: [String!]) { \
@@ -39,7 +39,7 @@ async fn a_user_makes_so_much_a_day_and_the_backend_what_it_likes() {
         app.admin().ask("mutation { saveViewCode(code: \"chat\", open: true) { code } }", json!({})).await;
         for (query, variables, taken) in calls() {
             let user = app.user(&format!("user-{}", query.len()));
-            // What fails makes nothing.
+            // A failed call creates nothing.
             for _ in 0..15 {
                 let closed = "mutation { joinView(key: { code: \"closed\", externalId: \"1\" }) { __typename } }";
                 assert_eq!(code(&user.send(closed, json!({})).await.1), "FORBIDDEN");
@@ -48,7 +48,7 @@ async fn a_user_makes_so_much_a_day_and_the_backend_what_it_likes() {
                 user.ask(query, variables.clone()).await;
             }
             refused(&user, (query, variables.clone())).await;
-            // It comes back over the day: a tenth of it in two hours and twenty-four minutes.
+            // The limit refills over the day: a tenth of it in two hours and twenty-four minutes.
             app.advance(TimeDelta::minutes(144) * i32::try_from(taken).unwrap());
             user.ask(query, variables.clone()).await;
             refused(&user, (query, variables)).await;
@@ -59,7 +59,7 @@ async fn a_user_makes_so_much_a_day_and_the_backend_what_it_likes() {
         for _ in 0..10 {
             app.service().ask(subscribe, topic.clone()).await;
         }
-        // What the backend does for a user is not the user's.
+        // Calls of the backend for a user do not count for the user.
         topic["input"]["who"] = Value::Null;
         app.user("ada").ask(subscribe, topic).await;
     })

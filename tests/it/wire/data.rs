@@ -1,4 +1,4 @@
-//! What senders attach comes back as it was sent: all digits, and the order of keys.
+//! Data of senders comes back as it was sent: all digits, and the order of keys.
 
 use async_graphql::Executor;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::{Socket, TestApp, on_every_database};
 
 const DATA: &str = r#"{"z":18446744073709551616,"a":0.1234567890123456789012345,"m":{"y":1.50,"b":[-0,1e+400,123456789012345678901234567890.5]},"s":"é","n":null,"t":true,"small":5}"#;
 
-/// The same as a literal of a document.
+/// The same as a literal in a document.
 fn literal() -> String {
     let keys = ["z", "a", "m", "y", "b", "s", "n", "t", "small"];
     keys.iter().fold(DATA.to_owned(), |text, key| text.replace(&format!("\"{key}\":"), &format!("{key}:")))
@@ -18,7 +18,7 @@ fn literal() -> String {
 
 async fn text(app: &TestApp, token: &str, query: &str, variables: &str) -> String {
     let body = format!(r#"{{"query":{},"variables":{variables}}}"#, json!(query));
-    // Without the marks that isolate what a template inserts.
+    // Without the isolation marks around inserted template values.
     raw(app, post(token, body)).await.2.replace(['\u{2068}', '\u{2069}'], "")
 }
 
@@ -66,7 +66,7 @@ on_every_database! {
         app.admin().define_type("news").await;
         let node = app.listen().await;
         let token = app.user("ada").token;
-        // A subscription begins a moment after it was asked for. The cursor covers what is sent before that.
+        // A subscription starts a moment after the request. The cursor covers sends before that.
         let cursor = app.user("ada").ask("{ viewer { overview { cursor } } }", json!({})).await;
         let query = "subscription($after: String) { itemReceived(after: $after) { node { data } } }";
         let after = json!({ "after": cursor["viewer"]["overview"]["cursor"] });

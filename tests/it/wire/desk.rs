@@ -1,4 +1,4 @@
-//! The desk: what its page and its assets are sent with, and that nothing else is sent.
+//! The desk: the headers of its page and its assets, and that no other files are served.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -16,7 +16,7 @@ async fn ask(app: &TestApp, method: Method, path: &str) -> (StatusCode, HeaderMa
     (status, headers, to_bytes(response.into_body(), usize::MAX).await.unwrap())
 }
 
-/// What the page's attributes refer to, but for its icon, which it carries with it.
+/// The references in the page's attributes, except its inline icon.
 fn references(page: &str) -> Vec<&str> {
     let attributes = page.split([' ', '>']).filter_map(|attribute| attribute.split_once("=\""));
     let referring =

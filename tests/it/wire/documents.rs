@@ -1,4 +1,4 @@
-//! Documents that are named instead of sent.
+//! Documents that a request names instead of sending them.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -25,7 +25,7 @@ async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
     with(Kind::Sqlite, async |app| {
         let (ada, hash) = (app.user("ada").token, hash(QUERY));
         let by_hash = json!({ "extensions": persisted(&hash) });
-        // Apollo's client looks at the message or the code, and sends the same again with the query.
+        // Apollo's client checks the message or the code, and repeats the request with the query.
         let (status, answer) = send(app, &ada, by_hash.clone()).await;
         assert_eq!((status, code(&answer)), (StatusCode::OK, &json!("PERSISTED_QUERY_NOT_FOUND")));
         assert_eq!(answer["errors"][0]["message"], "PersistedQueryNotFound");
@@ -58,7 +58,7 @@ async fn a_hash_that_is_not_the_querys_is_refused_and_remembers_nothing() {
             code(&send(app, &ada, json!({ "extensions": persisted(&wrong) })).await.1),
             "PERSISTED_QUERY_NOT_FOUND"
         );
-        // Nor does a query that is refused.
+        // A refused query is not stored either.
         let hash = hash("{ nonsense }");
         send(app, &ada, json!({ "query": "{ nonsense }", "extensions": persisted(&hash) })).await;
         assert_eq!(

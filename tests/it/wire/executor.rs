@@ -1,4 +1,4 @@
-//! The API as another application executes it.
+//! The API as executed by another application.
 
 use async_graphql::{BatchRequest, Executor, Request, Response, Value};
 use futures_util::StreamExt;
@@ -41,7 +41,7 @@ on_every_database! {
         let query = "subscription { itemReceived { node { title expiresAt createdAt } cursor } }";
         let mut events = schema.execute_stream(Request::new(query).data(ada(app).await), None);
         let sending = async {
-            // Once the session has its place.
+            // Once the session is registered.
             while app.app.metrics.subscriptions.get() == 0 {
                 tokio::task::yield_now().await;
             }

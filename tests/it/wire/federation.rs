@@ -74,7 +74,7 @@ async fn a_representation_that_cannot_be_is_null_and_the_others_are_answered() {
                 "{wrong} {answer:#}"
             );
         }
-        // What no gateway sends is no representation of a user, and nothing is answered.
+        // Invalid representations, which no gateway sends, resolve to nothing.
         let nothing = [
             json!({}),
             json!({ "__typename": "Nobody" }),
@@ -96,7 +96,7 @@ on_every_database! {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let named = |id: &&str| json!({ "id": id, "name": format!("Name of {id}") });
         name(app, &ids[..100].iter().map(named).collect::<Vec<_>>()).await;
-        // A node that has heard of none of them yet.
+        // A node with empty caches.
         let other = app.beside().await;
         other.service().ask(ENTITIES, users(&["somebody else"])).await;
         let (statements, data) = other.statements_of(other.service().ask(ENTITIES, users(&ids))).await;

@@ -1,4 +1,4 @@
-//! What a filter may pass over in one page, and how many types a call may name.
+//! How many items a filter may skip in one page, and how many types a call may name.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const INBOX: &str = "query($first: Int, $after: String, $last: Int, $before: Str
 const SENT: &str = "query($after: String, $filter: NotificationFilter) { \
     sentNotifications(first: 10, after: $after, filter: $filter) { nodes { title } pageInfo { hasNextPage endCursor } } }";
 
-/// Sends ada so many messages.
+/// Sends this many messages to ada.
 async fn fill(app: &TestApp, many: usize) {
     let send = "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { replayed } }";
     let message = json!({ "message": { "type": "news", "receiver": "ada", "content": { "title": "other" } } });
@@ -51,10 +51,10 @@ on_every_database! {
                 after = page["pageInfo"][cursor.1].clone();
             }
         }
-        // After nothing nothing comes, for no cursor is before the first.
+        // An empty page has no cursor, since there is none before the first item.
         let none = page(json!({ "first": 0 })).await;
         assert_eq!((&none["pageInfo"]["hasNextPage"], &none["pageInfo"]["endCursor"]), (&json!(true), &Value::Null));
-        // A page that is full goes on where it is full.
+        // A full page continues where it ended.
         let first = page(json!({ "first": 1, "filter": filter })).await;
         assert_eq!((titles(&first), &first["pageInfo"]["hasNextPage"]), (vec!["newest"], &json!(true)));
         let after = &first["pageInfo"]["endCursor"];

@@ -1,11 +1,11 @@
-//! Messages of sockets that come in many frames.
+//! Socket messages in many frames.
 
 use serde_json::json;
 use tidings::config::Config;
 
 use crate::support::{Kind, Socket, with_settings};
 
-/// A message of almost as many bytes as one may have.
+/// A message of almost the maximum size.
 fn long() -> String {
     json!({ "type": "ping", "payload": { "x": "x".repeat(64 * 1024 - 64) } }).to_string()
 }
@@ -22,7 +22,7 @@ async fn what_a_message_takes_on_the_wire_counts_towards_the_rate() {
             socket.say(json!({ "type": "ping" })).await;
             assert_eq!(socket.hear().await["type"], "pong", "short ones count one each");
         }
-        // 4 KiB are 28 in frames of a byte each, which has a head of six.
+        // 4 KiB in frames of one byte count as 28 messages, since each frame has a head of six bytes.
         assert!(socket.say_in_fragments(&long()[..4096], 1).await);
         assert_eq!(socket.close_code().await, 4429);
         drop(socket);

@@ -1,4 +1,4 @@
-//! Every limit, and what is thrown against them.
+//! Every limit, and attacks on each.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -7,9 +7,9 @@ use tidings::auth::Role;
 use super::{ANSWER, code, post, raw};
 use crate::support::{Actor, Kind, TestApp, everyone, with, with_settings};
 
-/// Refused, by a limit if it has a name, with a small answer and without a statement.
+/// Checks that a query is refused, by this limit if it has a name, with a small response and without a statement.
 async fn refused(actor: &Actor<'_>, query: &str, limit: &str) {
-    // The first request of a caller makes their tenant.
+    // The first request of a caller creates their tenant.
     actor.send("{ __typename }", json!({})).await;
     let (statements, (status, answer)) = actor.app.statements_of(actor.send(query, json!({}))).await;
     let start: String = query.chars().take(60).collect();
@@ -66,7 +66,7 @@ async fn hostile_requests_are_refused_before_they_cost_anything() {
         ] {
             refused(&ada, &query, limit).await;
         }
-        // The next honest one is answered.
+        // The next honest request succeeds.
         assert_eq!(ada.ask("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"], "ada");
     })
     .await;
@@ -131,7 +131,7 @@ async fn every_limit_is_a_setting() {
         assert_eq!(why, "BAD_USER_INPUT first: must be 0 to 2");
         let users = "query($ids: [ID!]!) { inboxUsers(ids: $ids) { id } }";
         let why = app.service().refused(users, json!({ "ids": ["a", "b", "c"] })).await;
-        assert_eq!(why, "BAD_USER_INPUT ids: must be at most 2 in one call, not 3");
+        assert_eq!(why, "BAD_USER_INPUT ids: must have at most 2 entries in one call, not 3");
     })
     .await;
 }
@@ -177,7 +177,7 @@ async fn a_body_is_read_as_far_as_its_sender_may_send() {
         ] {
             assert_eq!(raw(app, post(token, body(bytes))).await.0, status, "{bytes}");
         }
-        // A body that does not say how long it is, and whose sender is not known, is not touched at all.
+        // A body of unknown length from an unknown sender is not read at all.
         let touched = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         for (token, status, most) in
             [(&user, StatusCode::PAYLOAD_TOO_LARGE, 300), (&"none".into(), StatusCode::UNAUTHORIZED, 0)]
@@ -202,13 +202,13 @@ async fn what_takes_too_long_ends() {
     let hasty = |settings: &mut tidings::config::Config| settings.limits.execution_millis = 50;
     with_settings(Kind::Sqlite, hasty, async |app: &TestApp| {
         app.user("ada").ask("{ viewer { id } }", json!({})).await;
-        // Whoever writes to SQLite waits for the one connection that can.
+        // On SQLite, writers wait for the only connection that can write.
         let writing = app.app.db.begin().await.unwrap();
         let (status, answer) =
             app.user("ada").send("mutation { markRead(select: { matching: {} }) { changedCount } }", json!({})).await;
         writing.rollback().await.unwrap();
         assert_eq!((status, code(&answer)), (StatusCode::SERVICE_UNAVAILABLE, &json!("UNAVAILABLE")));
-        assert_eq!(answer["errors"][0]["message"], "this took too long, and may or may not have happened");
+        assert_eq!(answer["errors"][0]["message"], "the mutation took too long, and may or may not have been applied");
         let again =
             app.user("ada").send("mutation { markRead(select: { matching: {} }) { changedCount } }", json!({})).await;
         assert_eq!(again.0, StatusCode::OK);
@@ -254,7 +254,7 @@ async fn variables_are_checked_also_when_the_document_is_known() {
         };
         for round in 0..2 {
             for (variables, why) in [
-                (json!({}), "BAD_USER_INPUT input: is required, as SendAnnouncementInput!"),
+                (json!({}), "BAD_USER_INPUT input: is required, of the type SendAnnouncementInput!"),
                 (json!({ "input": null }), "BAD_USER_INPUT input: must be SendAnnouncementInput!, not null"),
                 (json!({ "input": 7 }), "BAD_USER_INPUT input: must be SendAnnouncementInput"),
                 (with(json!({ "type": 7 })), "BAD_USER_INPUT input.type: must be String"),

@@ -1,4 +1,4 @@
-//! Strings in documents say what the specification reads in them, wherever they stand.
+//! String literals in documents mean what the specification says, in every place.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -8,7 +8,7 @@ use tidings::config::operations::hash;
 use super::{code, post, raw};
 use crate::support::{Kind, Socket, TestApp, on_every_database, with};
 
-/// The literals of the same text, which has a line break, quotes and a character beyond 16 bits.
+/// Literals of the same text, which has a line break, quotes and a character beyond 16 bits.
 const SMILES: [&str; 3] = [
     r#""\ud83d\ude00 \"\"\"\nbye""#,
     r#""\u{1F600} \u{22}\u{0022}\"\u{A}bye""#,

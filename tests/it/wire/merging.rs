@@ -1,4 +1,4 @@
-//! Equal fields run once, as the specification has it, however a client came to write them twice.
+//! Equal fields run once, as the specification requires, no matter how a client came to write them twice.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -54,7 +54,7 @@ async fn fragments_may_overlap_as_clients_write_them() {
         let keys: Vec<&String> = whole["viewer"]["overview"].as_object().unwrap().keys().collect();
         assert_eq!(keys.len(), 2);
 
-        // Of an interface, what each object is asked.
+        // On an interface, the fields of each object type.
         let item = ada.ask("{ viewer { inbox { nodes { id } } } }", json!({})).await["viewer"]["inbox"]["nodes"][0]["id"].clone();
         let node = "query($id: ID!) { node(id: $id) { __typename id ...N ... on InboxItem { id title isRead } ... on SentNotification { title status } } } \
             fragment N on Node { id ... on InboxItem { type { code } } }";

@@ -10,13 +10,13 @@ use crate::support::{Kind, Listening, TestApp, everyone, on_every_database, with
 const BELL: &str = "{ viewer { id overview(cap: 99) { unread { count exact } types { type { code title } unread { count } \
     latest { id title isRead sender { name } } } } } }";
 
-/// An overview and lists of it.
+/// An overview and lists of the inbox.
 const SHOWN: &str = "overview(cap: 3) { cursor unread { count } } \
             inbox(first: 2) { edges { cursor node { id title isRead sender { name } } } pageInfo { hasNextPage endCursor hasPreviousPage } } \
             unread: inbox(last: 5, filter: { read: false }) { nodes { title } pageInfo { hasNextPage startCursor } } \
             of: inbox(filter: { types: [\"direct\"], sender: \"eve\", state: ALL }) { nodes { title isArchived } }";
 
-/// A page that polls, and keeps what it was told.
+/// A page that polls and keeps the last response.
 struct Page {
     url: String,
     token: String,
@@ -30,7 +30,8 @@ impl Page {
         Self { url: url.unwrap().into(), token: app.user(user).token, tag: None, body: String::new() }
     }
 
-    /// Polls; returns whether it was told that nothing has changed. What it has afterwards is what it is told without asking so.
+    /// Polls, and returns whether the response was 304. Checks that the page then has the same content as an
+    /// unconditional request.
     async fn polls(&mut self) -> bool {
         let client = reqwest::Client::new();
         let asked = client.get(&self.url).bearer_auth(&self.token);
@@ -65,7 +66,7 @@ on_every_database! {
             assert!(!page.polls().await);
             assert!(page.polls().await && page.polls().await);
         }
-        // What is asked is one statement, and nothing is executed.
+        // A 304 costs one statement, and executes nothing.
         let client = reqwest::Client::new();
         let again = client.get(&pages[0].url).bearer_auth(&pages[0].token).header(IF_NONE_MATCH, pages[0].tag.clone().unwrap());
         let (statements, answer) = app.statements_of(again.send()).await;
@@ -148,14 +149,14 @@ on_every_database! {
             let (statements, data) = app.statements_of(ada.ask(query, json!({}))).await;
             (statements, data["viewer"].clone())
         };
-        // Others find it in the log of the tenant at any moment.
+        // The cursor also changes with sends to other users.
         let query = "{ viewer { a: overview(cap: 3) { place: cursor ... on InboxOverview { cursor unread { count } types { latest { title } } } } } }";
-        // Groups may change, whatever an inbox shows.
+        // Groups may change independently of the inbox, so this query is always executed.
         let executed = "{ viewer { a: overview(cap: 3) { place: cursor cursor unread { count } types { latest { title } } } groups { code } } }";
         for moment in ["at first", "another's", "their own", "read"] {
             match moment {
                 "another's" => app.service().message("direct", "ben", "to another").await,
-                // Which says what the cursor may look like.
+                // The title contains the text of the cursor.
                 "their own" => {
                     let (_, before) = asks(query).await;
                     app.service().message("direct", "ada", &format!("at \"{}\"", before["a"]["cursor"].as_str().unwrap())).await;
@@ -169,7 +170,7 @@ on_every_database! {
             assert_eq!((statements, &again), (1, &first), "{moment}");
             assert_eq!(again["a"], anew["a"], "{moment}");
         }
-        // What differs in anything that it goes by is another request.
+        // A request that differs in any input of the response is another request.
         let capped = "query($cap: Int) { viewer { overview(cap: $cap) { unread { count exact } } } }";
         app.service().message("direct", "ada", "one").await;
         app.service().message("direct", "ada", "two").await;
@@ -180,7 +181,7 @@ on_every_database! {
         }
         let (status, refused) = ada.send(capped, json!({ "cap": 0 })).await;
         assert!(refused["errors"].is_array(), "{status} {refused}");
-        // A body that is too long to be kept is made each time.
+        // A response that is too long for the cache is made each time.
         let long = json!({ "type": "direct", "receiver": "ada", "content": { "title": "long", "body": "x".repeat(8_000) } });
         app.admin().define_type("other").await;
         for kind in ["direct", "other"] {
@@ -232,7 +233,7 @@ on_every_database! {
                 assert_eq!((statements, &again, &of_executed(actor).await), (1, &first, &first), "{what}");
             }
         }
-        // Time takes away without anybody doing anything.
+        // An item expires without any request.
         let expires = app.now() + chrono::TimeDelta::minutes(5);
         let input = json!({ "type": "direct", "receiver": "ada", "content": { "title": "soon gone" }, "expiresAt": expires.to_rfc3339() });
         app.service().ask(send, json!({ "i": input })).await;
@@ -297,7 +298,8 @@ on_every_database! {
             let before = there.ask(&query, json!({})).await["viewer"]["id"].clone();
             app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": id })).await;
             app.service().message("direct", id, "second life").await;
-            // Whoever is asked at that moment may not know yet who has the id now, and says so.
+            // A node that is asked at that moment may not know the new user of the id yet; it then fails with
+            // `UNAVAILABLE`.
             let (_, first) = there.send(&query, json!({})).await;
             assert!(first["errors"][0]["extensions"]["code"] == "UNAVAILABLE", "{first}");
             let viewer = there.ask(&query, json!({})).await["viewer"].take();
@@ -320,7 +322,7 @@ on_every_database! {
     }
 }
 
-/// A poll that the database keeps waiting is over when any query is, and is not executed after that.
+/// A poll that waits for the database ends after the time limit of every query, and is not executed afterwards.
 #[tokio::test]
 async fn a_poll_waits_no_longer_than_it_is_executed() {
     let hasty = |settings: &mut tidings::config::Config| settings.limits.execution_millis = 400;

@@ -1,4 +1,4 @@
-//! How much one caller may do in a minute.
+//! The rate limits of a caller per minute.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn a_user_has_so_many_operations_a_minute_and_is_told_when_to_come_back() 
         assert_eq!((status, headers["retry-after"].to_str().unwrap()), (StatusCode::TOO_MANY_REQUESTS, "10"));
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body["errors"][0]["message"], "too many operations, try again in 10 s");
-        // What does not parse is not for free.
+        // A request that does not parse also counts.
         assert_eq!(ada.send("{", json!({})).await.0, StatusCode::TOO_MANY_REQUESTS);
         app.advance(TimeDelta::seconds(10));
         assert_eq!(ada.send("{ viewer { id } }", json!({})).await.0, StatusCode::OK);
@@ -69,7 +69,7 @@ async fn each_caller_has_their_own_share() {
     .await;
 }
 
-/// Lets both nodes find Redis: `ben` asks until they count together.
+/// Waits until both nodes use Redis: `ben` sends requests until they count together.
 async fn both_share(nodes: [&TestApp; 2]) {
     for node in nodes {
         let until = Instant::now() + PATIENCE;
@@ -81,7 +81,7 @@ async fn both_share(nodes: [&TestApp; 2]) {
     }
 }
 
-/// One bucket of six for both nodes, told by another user each time until no answer of Redis was late.
+/// Checks that both nodes share one bucket of six. Repeats with another user until no response of Redis was late.
 async fn one_bucket(nodes: [&TestApp; 2], name: &str) {
     for attempt in 0.. {
         both_share(nodes).await;
@@ -92,7 +92,7 @@ async fn one_bucket(nodes: [&TestApp; 2], name: &str) {
             statuses.push(nodes[turn % 2].user(&user).send("{ viewer { id } }", json!({})).await.0);
         }
         let (_, answer) = nodes[0].user(&user).send("{ viewer { id } }", json!({})).await;
-        // Redis goes by its own clock, by which another operation comes every ten seconds.
+        // Redis uses its own clock, which adds an operation every ten seconds.
         if alone() == before && began.elapsed() < Duration::from_secs(8) {
             let (ok, refused) = (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS);
             assert_eq!(statuses, [ok, ok, ok, ok, ok, ok, refused, refused]);
@@ -119,7 +119,7 @@ async fn nodes_share_a_callers_rate_in_redis_and_count_alone_while_it_is_away() 
     let (one, other) = (start().await, start().await);
     let nodes = [&one, &other];
     one_bucket(nodes, "ada").await;
-    // The clocks of nodes give nobody more.
+    // A wrong clock of a node gives callers nothing more.
     other.advance(TimeDelta::seconds(90));
     one_bucket(nodes, "emil").await;
     redis.stop();

@@ -1,4 +1,4 @@
-//! Callers without a token: what they may have of the server's memory by asking for much and taking nothing.
+//! Callers without a token: the server memory they can occupy by not reading responses.
 
 use std::fs;
 use std::io::Read;
@@ -15,10 +15,10 @@ use tower::ServiceExt;
 use super::stuck::spoken;
 use crate::support::{Kind, PATIENCE, TestApp, with, with_settings};
 
-/// Requests of a connection at a time.
+/// The number of concurrent requests per connection.
 const STREAMS: usize = 50;
 
-/// What one network may have in answers that it does not take.
+/// The most bytes of unread responses per network.
 const NETWORK_BYTES: i64 = 4 * 1024 * 1024;
 
 /// The path of each asset, and its content.
@@ -59,7 +59,7 @@ async fn all_who_ask_for_an_asset_share_its_bytes() {
             let [one, other] =
                 [ask(app, Method::GET, &path, &gzip).await.2, ask(app, Method::GET, &path, &gzip).await.2];
             assert_eq!(one.as_ptr(), other.as_ptr(), "{path} is copied");
-            // A part that is asked for is all of it, as it may be (RFC 9110, section 14.2).
+            // A range request gets the whole content, which RFC 9110, section 14.2, permits.
             let (status, _, all) = ask(app, Method::GET, &path, &[("range", "bytes=1-2")]).await;
             assert!(status == StatusCode::OK && all == content, "{path}");
             for (asked, length) in [(&[][..], content.len()), (&gzip[..], one.len())] {
@@ -79,7 +79,7 @@ async fn all_who_ask_for_an_asset_share_its_bytes() {
     .await;
 }
 
-/// Every route that needs no token, and whether its answers take no memory of their own.
+/// Every route that needs no token, and whether its responses take no memory of their own.
 fn routes() -> Vec<(String, bool)> {
     let largest = assets().into_iter().max_by_key(|(_, content)| content.len()).unwrap().0;
     let search = "/graphql?query=%7B__schema%7Btypes%7Bname%20description%20fields%7Bname%20description%7D%7D%7D%7D";
@@ -108,7 +108,7 @@ fn routes() -> Vec<(String, bool)> {
     ]
 }
 
-/// Streams of HTTP/2 that ask for a path and take nothing of it, and how many of them were refused.
+/// Opens HTTP/2 streams that request a path and read nothing. Returns them, and the number of refused ones.
 async fn hold(
     clients: &[SendRequest<Bytes>],
     address: &str,
@@ -141,7 +141,7 @@ async fn until_nothing_is_held(app: &TestApp) {
     }
 }
 
-/// The bytes are counted where they are kept: the test's own memory would say little.
+/// The server's own counts are used, since the memory of the test process says little.
 #[tokio::test]
 async fn a_caller_without_a_token_who_takes_nothing_holds_a_bounded_number_of_bytes() {
     let public = |settings: &mut Config| {

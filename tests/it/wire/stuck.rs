@@ -1,4 +1,4 @@
-//! Clients that ask for much and take nothing of it, and clients that take it slowly.
+//! Clients that request much and read nothing, and clients that read slowly.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use super::connections::{connected, quick, until_closed};
 use crate::support::{ITEMS, Kind, PATIENCE, Process, TestApp, everyone, with_settings};
 
-/// How often something of the kind was counted.
+/// The count of a connection metric.
 pub async fn counted(app: &TestApp, what: &str) -> u64 {
     let request = Request::get("/metrics").body(Body::empty()).unwrap();
     let body = app.routes.clone().oneshot(request).await.unwrap().into_body();
@@ -33,7 +33,7 @@ async fn until_counted(app: &TestApp, what: &str, count: u64) {
     }
 }
 
-/// The path of the largest answer that needs no token: almost 2 MB where gzip is not taken.
+/// The path of the largest response that needs no token: almost 2 MB without gzip.
 fn largest() -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/console/dist");
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
@@ -42,24 +42,24 @@ fn largest() -> String {
     format!("/console/{}", name.trim_end_matches(".gz"))
 }
 
-/// Bytes that ask for it so often.
+/// The bytes of this many requests for it.
 fn asked_for(count: usize) -> Vec<u8> {
     format!("GET {} HTTP/1.1\r\nhost: a\r\n\r\n", largest()).repeat(count).into_bytes()
 }
 
-/// A connection of HTTP/2 whose streams have windows of this size, and what drives it until it is closed.
+/// Opens an HTTP/2 connection with stream windows of this size. Returns its client and its driver task.
 pub async fn spoken(address: &str, window: u32) -> (SendRequest<Bytes>, JoinHandle<()>) {
     let stream = connected(address, b"").await;
     let (client, connection) =
         Builder::new().initial_window_size(window).handshake::<_, Bytes>(stream).await.expect("HTTP/2 is spoken");
     let driven = tokio::spawn(async {
-        // How it ends is nothing to us.
+        // The end of the connection does not matter.
         let _ = connection.await;
     });
     (client, driven)
 }
 
-/// The body of the largest answer, of which nothing is read yet.
+/// The body of the largest response, with nothing read yet.
 async fn body(client: &mut SendRequest<Bytes>, address: &str) -> RecvStream {
     let request = Request::get(format!("http://{address}{}", largest())).body(()).unwrap();
     let mut ready = client.clone().ready().await.unwrap();
@@ -67,7 +67,7 @@ async fn body(client: &mut SendRequest<Bytes>, address: &str) -> RecvStream {
     timeout(PATIENCE, answer).await.expect("it is answered").unwrap().into_body()
 }
 
-/// Reads a body to its end, with a pause after each part of it; gives how many bytes there were.
+/// Reads a body to its end, with a pause after each part. Returns the number of bytes.
 async fn read_slowly(body: &mut RecvStream, pause: Duration) -> Result<usize, h2::Error> {
     let mut count = 0;
     while let Some(part) = timeout(PATIENCE, body.data()).await.expect("more comes") {
@@ -79,7 +79,7 @@ async fn read_slowly(body: &mut RecvStream, pause: Duration) -> Result<usize, h2
     Ok(count)
 }
 
-/// A connection of which the system keeps little that is not read.
+/// A connection with a small receive buffer.
 async fn narrow(address: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(16 * 1024).unwrap();
@@ -121,7 +121,7 @@ async fn who_takes_little_at_a_time_gets_all_of_it() {
         assert!(began_at.elapsed() > Duration::from_secs(6), "it takes twice as long as one may take nothing");
         assert_eq!(counted(app, "dropped_total{why=\"taking\"}").await, 0);
 
-        // It takes longer than a connection may rest, although nothing is left to be made.
+        // Reading takes longer than a connection may be idle, although the response is already complete.
         let mut stream = narrow(&node.address).await;
         stream.write_all(&asked_for(1)).await.unwrap();
         let (began_at, mut part, mut count) = (Instant::now(), vec![0; 16 * 1024], 0);
@@ -141,7 +141,7 @@ async fn who_takes_little_at_a_time_gets_all_of_it() {
     .await;
 }
 
-/// Windows of HTTP/2 are of the client's making: with none at all it would have the server keep whatever it asks for.
+/// Clients choose the windows of HTTP/2: with none, the server would have to keep every response.
 #[tokio::test]
 async fn who_opens_no_window_of_http_2_costs_no_memory() {
     let Some(database) = Kind::Sqlite.make().await else { return };
@@ -162,7 +162,7 @@ async fn who_opens_no_window_of_http_2_costs_no_memory() {
     database.remove().await;
 }
 
-/// What a caller does not take, whatever the number of their connections, is bounded by their largest answers.
+/// The unread responses of a caller are bounded by the size of their largest ones, on any number of connections.
 #[tokio::test]
 async fn a_caller_who_takes_no_answers_gets_no_more_of_them() {
     let small = |settings: &mut tidings::config::Config| settings.limits.answer_bytes = 64 * 1024;

@@ -1,4 +1,4 @@
-//! The elements that pages of any origin load.
+//! The elements that pages of any origin can load.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};

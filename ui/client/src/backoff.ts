@@ -1,12 +1,12 @@
-// How long to wait before trying again.
+// Delays between retries.
 
-/** Ever longer, and never the same for all clients at once: between half of and all of a time that doubles. */
+/** Exponential back-off with jitter: a random time between half of the current delay and all of it. */
 export class Backoff {
   #count = 0;
   #first: number;
   #most: number;
 
-  /** Milliseconds. */
+  /** The first and the longest delay, in milliseconds. */
   constructor(first: number, most: number) {
     this.#first = first;
     this.#most = most;

@@ -1,8 +1,8 @@
-// What goes wrong.
+// Errors.
 
 import type { Problem } from './types.js';
 
-/** The server cannot be reached, or answers nothing that is its own. */
+/** The server cannot be reached, or the response is not from Tidings. */
 export const OFFLINE = 'OFFLINE';
 export const UNAUTHENTICATED = 'UNAUTHENTICATED';
 
@@ -10,9 +10,9 @@ export const UNAUTHENTICATED = 'UNAUTHENTICATED';
 export class Failure extends Error implements Problem {
   override name = 'TidingsProblem';
   code: string;
-  /** After how many milliseconds to ask again, where the server has said so. */
+  /** When to retry, in milliseconds, if the server says so. */
   retryAfter: number | undefined;
-  /** Which argument is to blame. */
+  /** The argument with the error. */
   field: string | undefined;
 
   constructor(code: string, message: string, retryAfter?: number, field?: string) {
@@ -22,7 +22,7 @@ export class Failure extends Error implements Problem {
     this.field = field;
   }
 
-  /** Of an error of GraphQL, or of anything that was thrown. */
+  /** Converts a GraphQL error or anything thrown. */
   static of(error: unknown): Failure {
     if (error instanceof Failure) return error;
     const { message, extensions } = (error ?? {}) as { message?: unknown; extensions?: Record<string, unknown> };
@@ -32,7 +32,7 @@ export class Failure extends Error implements Problem {
     return new Failure(code, String(message ?? error), retryAfter, extensions?.field as string | undefined);
   }
 
-  /** Without its stack, so that what is shown is data. */
+  /** Plain data without a stack trace. */
   get problem(): Problem {
     return { code: this.code, message: this.message };
   }

@@ -1,5 +1,5 @@
-// A list of items. What it shows is what pages of the server had, with the marks that are under way; nothing is put into it
-// otherwise, so that it is the server's after every page.
+// A list of items: the server's pages plus pending marks. Items come only from pages, so after each page the list
+// equals the server's.
 
 import { Backoff } from './backoff.js';
 import { Failure } from './failure.js';
@@ -11,31 +11,31 @@ import { Timer } from './timer.js';
 import { Turns } from './turns.js';
 import type { Filter, InboxList, Item, ListState, Problem, Status } from './types.js';
 
-/** Items of a page, as many as a list begins with. */
+/** Items per page, and in a new list. */
 export const PAGE = 30;
 
-/** The most that the server gives at once. */
+/** The most items that the server returns at once. */
 const MOST_AT_ONCE = 200;
 
-/** The most items that are kept. */
+/** The most items that a list keeps. */
 export const KEPT = 500;
 
-/** How soon a list is read again after something has changed. Milliseconds. */
+/** How soon a list is read again after a change, in milliseconds. */
 const SOON = 100;
 
-/** How far apart readings are at least, and when much changes at the most. Milliseconds. */
+/** The least time between two reads, in milliseconds; it grows to the second value while changes are frequent. */
 const APART = 1_000;
 const FAR_APART = 5_000;
 
-/** What changes on another device without a change of counts or of a newest item is told by nobody: read again so often. Milliseconds. */
+/** Reload interval in milliseconds. Changes on another device that alter no count and no newest item cause no event. */
 const ANYWAY = 60_000;
 
 export interface ListHost {
   ask: Ask;
-  /** Whether the page is shown and the store at work: else a list waits with reading. */
+  /** Whether the page is visible and the store active. Otherwise lists postpone reads. */
   readonly isAwake: boolean;
   readonly condition: { status: Status; problem?: Problem | undefined };
-  /** How many marks have been answered: a page that was asked for before one may not have it. */
+  /** The number of completed marks: a page requested before a mark completed may lack it. */
   readonly markCount: number;
   seen(item: Item): Item | undefined;
   watched(isWatched: boolean): void;
@@ -46,7 +46,7 @@ export interface ListHost {
 export class List implements InboxList {
   #host: ListHost;
   #filter: Filter;
-  /** Of the server; what is shown is made of it. */
+  /** As read from the server, without pending marks. */
   #items: Item[] = [];
   #hasMore = false;
   #size = PAGE;
@@ -57,7 +57,7 @@ export class List implements InboxList {
   #cell: Cell<ListState>;
   #timer = new Timer();
   #readAt = -Infinity;
-  /** Until when the server wants to be left alone. */
+  /** Do not read before this time: the server asked for a pause. */
   #restUntil = 0;
   #gap = APART;
   #backoff = new Backoff(5_000, 60_000);
@@ -78,12 +78,12 @@ export class List implements InboxList {
   get = (): ListState => this.#cell.get();
   subscribe = (changed: () => void): (() => void) => this.#cell.subscribe(changed);
 
-  /** What the server had: for a snapshot. */
+  /** The items as read from the server, for a snapshot. */
   get items(): readonly Item[] {
     return this.#items;
   }
 
-  /** What a snapshot had, until the server has spoken. */
+  /** Shows the items of a snapshot until the server responds. */
   restore(items: Item[]): void {
     if (this.#isKnown) return;
     this.#items = items;
@@ -101,11 +101,11 @@ export class List implements InboxList {
     this.show();
   }
 
-  /** Shows what there is to be shown. */
+  /** Updates the visible state. */
   show(): void {
     const { status, problem = this.#problem } = this.#host.condition;
     const seen = this.#items.map((item) => this.#host.seen(item)).filter((item) => item && this.#fits(item)) as Item[];
-    // What has not changed stays the same object, so that what draws it has nothing to do.
+    // Unchanged items stay the same objects, so that renderers can skip them.
     const before = new Map(this.#cell.get().items.map((item) => [item.id, item]));
     const items = seen.map((item) => (same(before.get(item.id), item) ? before.get(item.id)! : item));
     this.#cell.set({
@@ -117,14 +117,14 @@ export class List implements InboxList {
     });
   }
 
-  /** A mark was answered: items are now as that has them, and those that are deleted in no list any more. */
+  /** Applies the response to a mark; items that it deleted or that no longer match the filter disappear. */
   marked(now: (item: Item) => Item | undefined): void {
     this.#items = this.#items.map(now).filter((item) => item && this.#fits(item)) as Item[];
     this.show();
     this.touch();
   }
 
-  /** Something may have changed: it is read again soon, not more often than needed. */
+  /** Something may have changed: reads again soon, but not more often than allowed. */
   touch(millis = SOON): void {
     this.#isStale = true;
     if (!this.#host.isAwake || !this.#cell.isWatched) return;
@@ -133,7 +133,7 @@ export class List implements InboxList {
     this.#timer.setSooner(Math.max(millis, rest), () => this.wake());
   }
 
-  /** Reads what is not known, or not known to be current, at once. */
+  /** Reads at once if the list is stale. */
   wake(): void {
     if (!this.#isStale || !this.#host.isAwake || !this.#cell.isWatched) return;
     if (Date.now() < this.#restUntil) return this.touch();
@@ -141,13 +141,13 @@ export class List implements InboxList {
     void this.refresh().catch(() => {});
   }
 
-  /** Lets its timer go. */
+  /** Stops the timer. */
   rest(): void {
     this.#timer.clear();
   }
 
   refresh = (): Promise<void> => {
-    // Whoever asks while another reading has not begun yet gets that one.
+    // Calls before a queued read has started share that read.
     this.#next ??= this.#turns.take(() => {
       this.#next = undefined;
       return this.#read();
@@ -195,9 +195,9 @@ export class List implements InboxList {
           after = page.end;
           if (!hasMore || !after || items.length >= this.#size) break;
         }
-        // What was marked on the way may be as it was before in the one page or the other.
+        // A mark that completed during the reads may be missing from some pages.
       } while (markCount !== this.#host.markCount);
-      // What has arrived between two pages has pushed an item into both.
+      // Items that arrive between two pages shift the list, so an item can be in both pages.
       this.#items = [...new Map(items.map((item) => [item.id, item])).values()];
       this.#hasMore = hasMore;
       this.#isKnown = true;
@@ -207,7 +207,7 @@ export class List implements InboxList {
     this.#host.changed();
   }
 
-  /** Says that it is fetching, and what came of it. */
+  /** Runs a request and updates the fetching state and the problem. */
   async #fetching(fetch: (isCurrent: () => boolean) => Promise<void>): Promise<void> {
     const turn = this.#turn;
     this.#isFetching = true;

@@ -1,48 +1,48 @@
-// Which of several overviews is shown.
+// Decides which of several overviews is the newest and is shown.
 //
-// Cursors are opaque and a mark moves none, so nothing in two overviews says which is newer. What is known: those that the server
-// tells of (`overviewChanged`) come in order, and the last state always comes; an answer is newer than what had come when it was
-// asked for. An answer during whose way something else has come may be either, and is passed over: where it was newer, the server
-// tells of it.
+// Two overviews cannot be compared: cursors are opaque, and a mark does not move them. But subscription events
+// (`overviewChanged`) arrive in order, and the last state always arrives; and a response is newer than every event that
+// arrived before its request. If an event arrived while the request was in flight, either may be newer: the response is
+// dropped, because if it was newer, an event follows.
 
 import { same } from './readable.js';
 import { Timer } from './timer.js';
 import type { CountsFragment } from './operations.js';
 
 /**
- * What the server tells right after an answer may have been on its way before it, and is followed by what is newer within a tenth
- * of a second: waiting for that shows no old number in between. Milliseconds.
+ * An event shortly after a mark's response may be older than the response; a newer one then follows within 100 ms.
+ * Events are held back for this time, in milliseconds, so that no outdated count flashes.
  */
 const SETTLES_IN = 150;
 
-/** By then the server has told of what a mark has changed, unless somebody has changed it back before it could. Milliseconds. */
+/** By this time, in milliseconds, an event has confirmed the mark, unless another change has reverted it before. */
 const CONFIRMED_IN = 1_000;
 
 export class Keeper {
   shown: CountsFragment | undefined;
-  /** What the server has told last; nothing while nobody tells. */
+  /** The overview of the last event; undefined while no subscription is active. */
   told: CountsFragment | undefined;
   #held: CountsFragment | undefined;
   #turn = 0;
-  /** The turn in which what is known last has come. */
+  /** The turn in which the latest accepted overview arrived. */
   #cameIn = 0;
   #settling = new Timer();
   #confirming = new Timer();
   #show: (counts: CountsFragment) => void;
   #poll: () => void;
 
-  /** `show` is called with what is to be shown, `poll` where nobody but the server can say what that is. */
+  /** `show` gets each overview to display. `poll` must request one, if only the server can tell the current one. */
   constructor(show: (counts: CountsFragment) => void, poll: () => void) {
     this.#show = show;
     this.#poll = poll;
   }
 
-  /** Something is asked that is answered with an overview: what `answered` wants to know. */
+  /** Call before a request that returns an overview; pass the result to `answered`. */
   asked(): number {
     return ++this.#turn;
   }
 
-  /** The answer to a mark, or a poll, that was asked for in a turn. */
+  /** Takes the response to a mark or a poll. */
   answered(counts: CountsFragment, askedIn: number, isMark = true): void {
     if (askedIn > this.#cameIn) {
       this.#cameIn = ++this.#turn;
@@ -52,7 +52,7 @@ export class Keeper {
     if (isMark) this.#confirming.set(CONFIRMED_IN, () => same(this.shown, this.told) || this.#poll());
   }
 
-  /** The server has told of it. */
+  /** Takes an event of the subscription. */
   tell(counts: CountsFragment): void {
     this.told = counts;
     this.#cameIn = ++this.#turn;
@@ -61,7 +61,7 @@ export class Keeper {
     else this.#put(counts);
   }
 
-  /** Nobody tells of changes any more: what is answered counts. */
+  /** The subscription has ended: only responses count. */
   lost(): void {
     this.told = undefined;
   }
@@ -73,7 +73,7 @@ export class Keeper {
     this.#cameIn = ++this.#turn;
   }
 
-  /** Shows it; what was held back is older. */
+  /** Shows an overview and drops the one held back, which is older. */
   #put(counts: CountsFragment): void {
     this.#held = undefined;
     this.shown = counts;

@@ -1,4 +1,4 @@
-// The live session of the tab that leads: connects, follows what changes, and connects again.
+// The live session of the leading tab: connects, subscribes, and reconnects.
 
 import { Backoff, jitter } from './backoff.js';
 import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
@@ -9,10 +9,10 @@ import type { Surroundings } from './surroundings.js';
 import { Timer } from './timer.js';
 import type { Credentials } from './token.js';
 
-/** The client or its host is at fault, or has no place: trying again soon would not help. Milliseconds. */
+/** The wait after an error of the client or its host, in milliseconds. Retrying sooner would not help. */
 const LATER = 60_000;
 
-/** A connection that has lasted for so long is a good one. Milliseconds. */
+/** A connection that lasts this long, in milliseconds, resets the back-off. */
 const GOOD_AFTER = 5_000;
 
 const OVERVIEW = 'o';
@@ -21,7 +21,7 @@ const ITEMS = 'i';
 export interface LiveHeard {
   overview(counts: CountsFragment): void;
   item(entry: InboxEntryFragment): void;
-  /** It could not connect, or is no longer connected. */
+  /** The connection failed or was lost. */
   lost(failure: Failure): void;
 }
 
@@ -33,10 +33,10 @@ export class Live {
   #heard: LiveHeard;
   #socket: Socket | undefined;
   #isWanted = false;
-  /** Where the items that were received end; those after it come when it connects again. */
+  /** The cursor of the last received item; a new connection resumes after it. */
   cursor: string | undefined;
   #isFollowing = false;
-  /** Tokens were refused since a connection was a good one. */
+  /** A token was refused since the last good connection. */
   #isRefused = false;
   #turn = 0;
   #again = new Timer();
@@ -52,7 +52,7 @@ export class Live {
     this.#heard = heard;
   }
 
-  /** Connected, and told of everything. */
+  /** Whether the connection is up and has received an overview. */
   isUp = false;
 
   start(): void {
@@ -68,7 +68,7 @@ export class Live {
     this.#backoff.reset();
   }
 
-  /** Tries at once where it waits to try. */
+  /** Skips the wait for the next attempt, if there is one. */
   hurry(): void {
     if (this.#again.isSet) this.#again.set(0, () => this.#connect());
   }
@@ -111,7 +111,7 @@ export class Live {
     if (this.cursor !== undefined) this.#follow();
   }
 
-  /** Items after the cursor: the first time that of the first overview, so that what comes after that is what is new. */
+  /** Subscribes to items after the cursor; at first that of the first overview, so that only new items arrive. */
   #follow(): void {
     this.#isFollowing = true;
     this.#socket?.subscribe(ITEMS, ItemReceived, { after: this.cursor, types: this.#wish.types });
@@ -131,10 +131,10 @@ export class Live {
     this.#heard.overview(counts);
   }
 
-  /** A subscription has ended by itself. */
+  /** The server ended a subscription. */
   #refused(id: string, errors: any[]): void {
     const failure = errors[0] ? Failure.of(errors[0]) : new Failure('UNAVAILABLE', 'the subscription has ended');
-    // From before the retention window, or another inbox's: on from where the inbox stands when the overview comes.
+    // The cursor is before the retention window or of another inbox: resume from the next overview's cursor.
     if (id === ITEMS && failure.field === 'after') this.cursor = undefined;
     this.#retry(failure, failure.retryAfter ?? this.#backoff.next());
   }
@@ -143,10 +143,10 @@ export class Live {
     let millis = this.#backoff.next();
     if (code === 4403) {
       this.#credentials.refused(token);
-      // With another token at once, but not again and again, whatever requests say of the token.
+      // The first time, retry with another token at once; HTTP requests that accept the token do not reset this.
       if (!this.#isRefused) millis = jitter(200);
       this.#isRefused = true;
-      // Everybody comes back from a restart.
+      // The server restarts: spread the reconnects of all clients.
     } else if (code === 1012) millis = jitter(1_500);
     else if (code === 1013) millis = Math.max(millis, jitter(10_000));
     else if (code === 1009 || (code >= 4400 && code < 4500)) millis = jitter(LATER);
@@ -160,14 +160,14 @@ export class Live {
     this.#heard.lost(failure);
   }
 
-  /** Shows the server a newer token before the one in use is over. */
+  /** Sends a newer token before the current one expires. */
   #renewIn(): void {
     const { left } = this.#credentials;
     if (left === Infinity) return;
-    // Timers may fire a moment early, when the token in use would be given once more.
+    // Timers may fire slightly early, and the current token would be returned again.
     this.#renewal.set(Math.max(left + 100, 1_000), async () => {
       const turn = this.#turn;
-      // Where there is none the server closes with 4403 in the end.
+      // Without a newer token, the server finally closes with 4403.
       const token = await this.#credentials.get().catch(() => undefined);
       if (turn !== this.#turn) return;
       if (token !== undefined) this.#socket?.renew(token);

@@ -1,4 +1,4 @@
-// Marks: on the screen at once, on the server one after the other, in the order in which they were made. Without a connection they wait.
+// Marks: shown at once, sent to the server one after the other in order. Without a connection they wait.
 
 import { Backoff } from './backoff.js';
 import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
@@ -9,24 +9,26 @@ import type { Item, Which } from './types.js';
 
 type MarkDocument = Document<{ marked: MarkedFragment }, { select: InboxItemSelector; types?: string[]; cap?: number }>;
 
-/** Failures after which a mark waits to be sent again: the server has not refused it. Marks are idempotent. */
+/** Errors after which a mark waits for a retry, because the server has not refused it. Marks are idempotent. */
 const WAITS = [OFFLINE, 'UNAVAILABLE', 'RATE_LIMITED'];
 
-/** How soon what waits is sent when there may be a connection again; also how far apart tries are then. Milliseconds. */
+/**
+ * How soon waiting marks are sent when there may be a connection again; also the pause between attempts. Milliseconds.
+ */
 const SOON = 300;
 
-/** The most ids that the server takes at once. */
+/** The most ids that the server accepts at once. */
 const MOST_IDS = 1_000;
 
 interface Mark {
   document: MarkDocument;
-  /** What it makes of an item; nothing where it deletes. */
+  /** The new state of an item; undefined if the mark deletes it. */
   to: Partial<Item> | undefined;
-  /** Nothing where it is about all items of these types up to a cursor. */
+  /** Undefined if the mark is for all items of these types up to a cursor. */
   ids: string[] | undefined;
   types: string[] | undefined;
   upTo: string;
-  /** The instant of the item at the cursor. */
+  /** The time of the item at the cursor. */
   until: string | undefined;
   done(): void;
   failed(failure: Failure): void;
@@ -36,20 +38,20 @@ interface Mark {
 export interface MarksHost {
   ask: Ask;
   wish: { types?: string[]; cap?: number };
-  /** The instant of the item at a cursor, if it is in a list. */
+  /** The time of the item at a cursor, if a list has it. */
   instantAt(cursor: string): string | undefined;
-  /** What marks there are has changed. */
+  /** The pending marks have changed. */
   marking(): void;
-  /** The server is asked; what is returned is called with its answer, and with what that makes of items. */
+  /** A request starts. Call the result with the response, and with a function that applies it to items. */
   asked(): (marked: MarkedFragment, now: (item: Item) => Item | undefined) => void;
   failed(failure: Failure): void;
 }
 
 export class Marks {
   #host: MarksHost;
-  /** Not answered yet, the oldest first. */
+  /** Marks without a response, oldest first. */
   #queue: Mark[] = [];
-  /** What the server is being asked for. */
+  /** The mark that is being sent. */
   #sent: Mark | undefined;
   #again = new Timer();
   #backoff = new Backoff(2_000, 30_000);
@@ -58,14 +60,14 @@ export class Marks {
     this.#host = host;
   }
 
-  /** An item as it will be when all marks are made that wait or are under way; nothing where it will be deleted. */
+  /** An item with all pending marks applied; undefined if one deletes it. */
   seen(item: Item): Item | undefined {
     return this.#queue.reduce<Item | undefined>((seen, mark) => seen && by(mark, seen), item);
   }
 
   /**
-   * Makes a mark, as soon as there is a connection. One that the server refuses is undone, and the failure thrown. Marks that wait and do
-   * the same one after the other are sent as one.
+   * Adds a mark and sends it as soon as there is a connection. A mark that the server refuses is undone and its failure
+   * thrown. Consecutive waiting marks of the same kind by ids are merged.
    */
   make(which: Which, document: MarkDocument, to?: Partial<Item>): Promise<void> {
     const { ids, types = this.#host.wish.types, upTo } = which as { ids?: string[]; types?: string[]; upTo: string };
@@ -82,18 +84,18 @@ export class Marks {
     return mark.marked;
   }
 
-  /** There may be a connection again: what waits is sent. */
+  /** There may be a connection again: sends waiting marks. */
   hurry(): void {
     if (this.#queue[0]) this.#again.setSooner(SOON, this.#send);
   }
 
-  /** Another user has come: what was not answered is dropped. */
+  /** The user has changed: drops pending marks. */
   forget(): void {
     this.#again.clear();
     this.#queue.splice(0).forEach(({ failed }) => failed(new Failure(UNAUTHENTICATED, 'signed out')));
   }
 
-  /** Sends what waits, until nothing waits or there is no connection. */
+  /** Sends marks until none is left or there is no connection. */
   #send = async (): Promise<void> => {
     if (this.#sent || this.#again.isSet) return;
     for (let mark: Mark | undefined; (mark = this.#sent = this.#queue[0]); ) {
@@ -108,7 +110,7 @@ export class Marks {
         answered(marked, ids ? of(marked, ids) : (item) => by(mark!, item));
       } catch (error) {
         const failure = Failure.of(error);
-        // Where it is not the first any more, another user has come meanwhile.
+        // If it is no longer the first, the user has changed meanwhile.
         if (mark !== this.#queue[0]) continue;
         if (WAITS.includes(failure.code)) {
           this.#again.set(Math.max(this.#backoff.next(), failure.retryAfter ?? 0), this.#send);
@@ -124,14 +126,14 @@ export class Marks {
   };
 }
 
-/** An item after a mark. */
+/** The item after a mark. */
 function by({ ids, types, until, to }: Mark, item: Item): Item | undefined {
-  // Instants are of a millisecond, which several items may share; the answer says what was marked.
+  // Several items may share a millisecond; the response says which were marked.
   const isAbout = ids ? ids.includes(item.id) : until && item.createdAt <= until && (!types || types.includes(item.type.code));
   return isAbout ? to && { ...item, ...to } : item;
 }
 
-/** An item as the answer to a mark by ids has it: those that were asked for and are not in it are there no more. */
+/** The item after a mark by ids. Requested items that the response lacks no longer exist. */
 function of(marked: MarkedFragment, ids: string[]): (item: Item) => Item | undefined {
   const now = new Map(marked.items.map((item) => [item.id, item]));
   return (item) => (ids.includes(item.id) ? now.get(item.id) && { ...item, ...now.get(item.id) } : item);

@@ -6,15 +6,15 @@ import type { Document } from './request.js';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
-/** What to list; conditions left out do not count. */
+/** Filter of an inbox. Items must match all given conditions. */
 export type InboxFilter = {
-  /** What happened to the target. */
+  /** The action on the target. */
   action?: string | null | undefined;
-  /** Of one of these kinds. */
+  /** Kinds of notifications. */
   kinds?: Array<NotificationKind> | null | undefined;
   /** True: only read, false: only unread, null: both. */
   read?: boolean | null | undefined;
-  /** The partner's id of a user. */
+  /** Your id of the sender. */
   sender?: string | null | undefined;
   /** Published at or after this instant. */
   since?: string | null | undefined;
@@ -28,118 +28,116 @@ export type InboxFilter = {
   until?: string | null | undefined;
 };
 
-/** Which items a bulk mark is about; conditions left out do not count. */
+/** Items of a bulk mark. They must match all given conditions. */
 export type InboxItemMatch = {
   /** About this target. */
   target?: TopicTargetInput | null | undefined;
   /** Codes of message types. */
   types?: Array<string> | null | undefined;
-  /** Up to and including the item at this cursor: what arrives during the click stays as it is. */
+  /** Up to and including the item at this cursor, so that items that arrive during the click stay as they are. */
   upTo?: string | null | undefined;
 };
 
-/** Which items of an inbox: either some, or all that match. */
+/** Items of an inbox: by ids, or all that match. */
 export type InboxItemSelector =
-  {   /** At most 1,000. An item that was deleted or has expired is passed over. */
+  {   /** At most 1,000 ids. Deleted and expired items are skipped. */
   ids: Array<string>; matching?: never; }
-  |  { ids?: never;   /** Every item that matches; an empty match is the whole inbox. */
+  |  { ids?: never;   /** Every item that matches. An empty match selects the whole inbox. */
   matching: InboxItemMatch; };
 
 /** Which part of an inbox to list. */
 export type InboxState =
   /** Both. */
   | 'ALL'
-  /** What is archived. */
+  /** Archived items. */
   | 'ARCHIVED'
-  /** The inbox proper: what is not archived. */
+  /** Items that are not archived. */
   | 'INBOX';
 
-/** Whom an announcement is for. */
+/** Audience of an announcement. */
 export type NotificationAudienceInput =
-  {   /** True: all users of the tenant, also those first mentioned within the retention window after it. */
+  {   /** True: all users of the tenant, including users first mentioned within the retention window after it. */
   everyone: boolean; groups?: never; users?: never; }
-  |  { everyone?: never;   /** Who is in one of these groups when it is published; 1 to 100. */
+  |  { everyone?: never;   /** Users who are in one of these groups at publication; 1 to 100 groups. */
   groups: Array<string>; users?: never; }
-  |  { everyone?: never; groups?: never;   /** 1 to 10,000 users by name. */
+  |  { everyone?: never; groups?: never;   /** 1 to 10,000 users, by your ids. */
   users: Array<string>; };
 
-/** What a notification says. */
+/** Content of a notification. */
 export type NotificationContentInput = {
-  /** 16 KiB at most. */
+  /** At most 16 KiB. */
   body?: string | null | undefined;
-  /** For the client, untouched; 16 KiB of JSON at most. */
+  /** JSON for the client, at most 16 KiB. The server returns it unchanged. */
   data?: unknown;
-  /** Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most. */
+  /** Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters. */
   link?: string | null | undefined;
-  /** For the type's template; 16 KiB of JSON at most. */
+  /** Variables of the type's template, at most 16 KiB of JSON. */
   params?: unknown;
   /** 1 to 256 characters. Required, unless the type has a template. */
   title?: string | null | undefined;
 };
 
-/** What a notification is. */
+/** Kind of a notification. */
 export type NotificationKind =
-  /** Sent by an operator to an audience. */
+  /** Sent to an audience: everyone, groups or named users. */
   | 'ANNOUNCEMENT'
-  /** Addressed to one user. */
+  /** Sent to one user. */
   | 'MESSAGE'
-  /** Raised by something that happened to a target; reaches its subscribers. */
+  /** Sent about an action on a target, to its subscribers. */
   | 'REMINDER';
 
-/** A switch to set. */
+/** A switch and its new state. */
 export type NotificationPreferenceInput = {
   /** An action or a message type's code. */
   code: string;
-  /** Whether it shall be on. */
+  /** Whether it is on. */
   enabled: boolean;
 };
 
-/** Something to say to an audience. */
+/** A notification to an audience. */
 export type SendAnnouncementInput = {
-  /** Whom it is for. */
+  /** The audience. */
   audience: NotificationAudienceInput;
-  /** What it says. */
+  /** The content. */
   content: NotificationContentInput;
   /** In the future, and after `publishAt`. Default: the type's ttl after publication. */
   expiresAt?: string | null | undefined;
   /**
-   * 1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with
-   * other content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators
-   * share theirs; each user has keys of their own.
+   * 1 to 128 characters. A second call with the same key sends nothing and returns the notification of the first;
+   * with other content it is `CONFLICT`. Keys are kept as long as the notification. The tenant's services and
+   * operators share their keys; each user has separate ones.
    */
   idempotencyKey?: string | null | undefined;
   /**
-   * In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
-   * where it is left out, or past.
+   * Publishes within a second of this time instead of at once; at most ten years ahead. A time in the past means at
+   * once.
    */
   publishAt?: string | null | undefined;
-  /** Who it is from, by the partner's own id; nobody where it is left out. */
+  /** Your id of the sender. Default: no sender. */
   sender?: string | null | undefined;
   /**
-   * True: refused with BAD_USER_INPUT while the type's template has flaws on it, as `previewNotification` shows them, which the error
-   * names. False: sent in any case, and readers see what `content` gives in the place of what fails.
+   * True: `BAD_USER_INPUT` if the type's template fails on this notification; the error names the flaws, as
+   * `previewNotification` returns them. False: it is sent in any case, and readers see the text of `content` instead
+   * of each part that fails.
    */
   strict?: boolean;
   /** Code of a message type. */
   type: string;
 };
 
-/** Something to say to one user. */
+/** A notification to one user. */
 export type SendMessageInput = {
-  /** What it says. */
+  /** The content. */
   content: NotificationContentInput;
   /** In the future, and after `publishAt`. Default: the type's ttl after publication. */
   expiresAt?: string | null | undefined;
   /** As in `SendAnnouncementInput`. */
   idempotencyKey?: string | null | undefined;
-  /**
-   * In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
-   * where it is left out, or past.
-   */
+  /** As in `SendAnnouncementInput`. */
   publishAt?: string | null | undefined;
-  /** Whom it is for, by the partner's own id. */
+  /** Your id of the receiver. */
   receiver: string;
-  /** Who it is from, by the partner's own id: nobody where it is left out, and USER themselves. */
+  /** Your id of the sender. Default: no sender, or for USER the token's user, who must be the sender. */
   sender?: string | null | undefined;
   /** As in `SendAnnouncementInput`. */
   strict?: boolean;
@@ -147,7 +145,7 @@ export type SendMessageInput = {
   type: string;
 };
 
-/** One of the three. */
+/** One of the three kinds of notifications. */
 export type SendNotificationInput =
   {   /** To everyone, to groups or to named users. */
   announcement: SendAnnouncementInput; message?: never; reminder?: never; }
@@ -156,36 +154,33 @@ export type SendNotificationInput =
   |  { announcement?: never; message?: never;   /** To the subscribers of a target's action. */
   reminder: SendReminderInput; };
 
-/** Something happened to a target. */
+/** A notification about an action on a target. */
 export type SendReminderInput = {
-  /** What happened, such as `comment`; 1 to 128 characters. */
+  /** The action, such as `comment`; 1 to 128 characters. */
   action: string;
-  /** What it says. */
+  /** The content. */
   content: NotificationContentInput;
   /** In the future, and after `publishAt`. Default: the type's ttl after publication. */
   expiresAt?: string | null | undefined;
   /** As in `SendAnnouncementInput`. */
   idempotencyKey?: string | null | undefined;
-  /**
-   * In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once
-   * where it is left out, or past.
-   */
+  /** As in `SendAnnouncementInput`. */
   publishAt?: string | null | undefined;
-  /** Who did it; they are never reminded of their own doing. Their followers are reminded too. */
+  /** Your id of the user who did it. They do not receive the reminder; their followers do. */
   sender?: string | null | undefined;
   /** As in `SendAnnouncementInput`. */
   strict?: boolean;
-  /** To what it happened. */
+  /** The target. */
   target: TopicTargetInput;
   /** Code of a message type. */
   type: string;
 };
 
-/** A target by the partner's own strings, 1 to 128 characters each. */
+/** A target, by your own strings of 1 to 128 characters each. */
 export type TopicTargetInput = {
-  /** The partner's own id, among the targets of its type. */
+  /** Your id among the targets of that kind. */
   externalId: string;
-  /** What kind of thing it is, such as `order`. */
+  /** Kind of the target, such as `order`. */
   type: string;
 };
 

@@ -1,4 +1,4 @@
-// Which message types the user wants to hear of.
+// The user's preferences: which message types they want.
 
 import { Failure } from './failure.js';
 import { Preferences as Query, UpdatePreferences } from './operations.js';
@@ -14,7 +14,7 @@ export interface PreferencesHost {
   readonly condition: { status: Status; problem?: Problem | undefined };
   watched(isWatched: boolean): void;
   failed(failure: Failure): void;
-  /** They were set: other tabs read them anew. */
+  /** Preferences were saved: other tabs must reload them. */
   touched(): void;
 }
 
@@ -22,12 +22,12 @@ export class Switches implements Preferences {
   #host: PreferencesHost;
   #types: PreferencesQuery['messageTypes'] | undefined;
   #wanted = new Map<string, boolean>();
-  /** Being set: the newest of each type. */
+  /** Settings being saved: the newest of each type. */
   #setting = new Map<string, { isWanted: boolean }>();
   #isStale = true;
   #problem: Problem | undefined;
   #cell: Cell<PreferencesState>;
-  /** Settings and readings one after the other, so that each answer is newer than the one before. */
+  /** Runs saves and reads one after the other, so that each response is newer than the one before. */
   #turns = new Turns();
   #turn = 0;
 
@@ -66,7 +66,7 @@ export class Switches implements Preferences {
     this.wake();
   }
 
-  /** Reads what may be another. */
+  /** Reads the preferences if they may have changed. */
   wake(): void {
     if (!this.#isStale || !this.#host.isAwake || !this.#cell.isWatched) return;
     this.#isStale = false;

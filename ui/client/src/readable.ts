@@ -1,21 +1,21 @@
-// A value that is watched.
+// Observable values.
 
 import type { Readable } from './types.js';
 
-/** Equal as JSON: what is compared comes from JSON, in the order in which it was asked for. */
+/** Equal as JSON. Both values come from JSON with the same order of keys. */
 export const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** Lists by their entries, which are often the same objects. */
+/** Compares lists by element, because many elements are the same objects. */
 function alike(one: unknown, other: unknown): boolean {
   if (!Array.isArray(one) || !Array.isArray(other)) return one === other || same(one, other);
   return one.length === other.length && one.every((entry, place) => entry === other[place] || same(entry, other[place]));
 }
 
-/** Who wants to be told of something. */
+/** A set of listeners. */
 export class Ears<T = void> {
   #ears = new Set<{ heard: (of: T) => void }>();
 
-  /** What is returned ends it, and says whether it had not ended before. */
+  /** Returns a function that unsubscribes, and returns whether it was still subscribed. */
   subscribe(heard: (of: T) => void): () => boolean {
     const ear = { heard };
     this.#ears.add(ear);
@@ -26,7 +26,7 @@ export class Ears<T = void> {
     return this.#ears.size;
   }
 
-  /** What somebody throws is reported, and keeps nobody else from being told. */
+  /** Reports an error of a listener, but still calls the others. */
   tell(of: T): void {
     for (const { heard } of [...this.#ears]) {
       try {
@@ -45,13 +45,13 @@ export class Cell<T extends object> implements Readable<T> {
   #ears = new Ears();
   #watched: (isWatched: boolean) => void;
 
-  /** `watched` is told of the first who subscribes, and of the last who goes. */
+  /** `watched` is called when the first subscriber arrives and when the last one leaves. */
   constructor(value: T, watched: (isWatched: boolean) => void) {
     this.#value = value;
     this.#watched = watched;
   }
 
-  // Both can be handed on by themselves, as to `useSyncExternalStore`.
+  // Bound functions, so that they can be passed on, for example to `useSyncExternalStore`.
   get = (): T => this.#value;
 
   subscribe = (changed: () => void): (() => void) => {
@@ -66,7 +66,7 @@ export class Cell<T extends object> implements Readable<T> {
     return this.#ears.count > 0;
   }
 
-  /** Shows another value. What is alike in it stays the same object, and so does the value where all of it is. */
+  /** Sets a value. Equal parts stay the same objects; if all parts are equal, nothing changes. */
   set(value: T): void {
     const before = this.#value as Record<string, unknown>;
     const after = { ...value } as Record<string, unknown>;

@@ -3,13 +3,13 @@
 import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
 import type { Credentials } from './token.js';
 
-/** The text of an operation, with the types of its answer and its variables. */
+/** The text of an operation, typed with its data and variables. */
 export type Document<Answer, Variables> = string & { readonly __types?: (variables: Variables) => Answer };
 
-/** Milliseconds after which an answer is not waited for any more; the server gives up after 10 s. */
+/** Request time-out in milliseconds; the server gives up after 10 s. */
 const PATIENCE = 20_000;
 
-/** One request with one token. */
+/** Sends one request with one token. */
 export async function post<Answer, Variables>(
   to: { fetch: typeof fetch; url: string; token: string },
   query: Document<Answer, Variables>,
@@ -21,9 +21,9 @@ export async function post<Answer, Variables>(
     headers: { authorization: `Bearer ${to.token}`, 'content-type': 'application/json' },
     body,
     credentials: 'omit',
-    // Mutations: a link that is followed marks its item and leaves the page. Browsers let 64 KiB of them finish.
+    // Lets a mark finish although its link navigates away. Browsers allow 64 KiB of such requests.
     keepalive: query[0] === 'm' && body.length < 3e4,
-    // Not everywhere (React Native).
+    // Not available everywhere (React Native).
     signal: AbortSignal.timeout?.(PATIENCE) ?? null,
   });
   const response = await request.catch((error) => {
@@ -33,7 +33,7 @@ export async function post<Answer, Variables>(
   const answer = await response.json().catch(() => undefined);
   const error = answer?.errors?.[0];
   if (error) throw Failure.of({ extensions: { code: 'INTERNAL' }, ...error });
-  // What stands between may answer in the server's stead.
+  // A proxy may have answered instead of the server.
   if (!answer?.data) {
     const retryAfter = Number(response.headers.get('retry-after')) * 1000 || undefined;
     const code = status === 401 ? UNAUTHENTICATED : status === 429 ? 'RATE_LIMITED' : OFFLINE;
@@ -43,8 +43,8 @@ export async function post<Answer, Variables>(
 }
 
 /**
- * Runs a document with the token of whoever is signed in, once more with another one where it is refused. It sends
- * nothing where `check` throws, since the token is another user's than when the document was asked for.
+ * Runs a document with the user's token; if that is refused, once more with another. `check` runs before each attempt
+ * and throws if the user has changed since the call, so that nothing is sent.
  */
 export type Ask = <Answer, Variables>(
   document: Document<Answer, Variables>,

@@ -1,4 +1,4 @@
-// Sends from a backend: many at once, in batches, each of them once, however often it has to be tried.
+// Sends from a backend: in batches, with retries, and each notification only once.
 
 import { Backoff } from './backoff.js';
 import { Failure, OFFLINE } from './failure.js';
@@ -10,34 +10,34 @@ import type { Access } from './typed.js';
 export type { SendAnnouncementInput, SendMessageInput, SendNotificationInput, SendReminderInput } from './operations.js';
 export { Failure } from './failure.js';
 
-/** The most that the server takes at once: notifications, and bytes of a body of 2 MiB with room for what is around them. */
+/** The most notifications and bytes in a request. The server accepts bodies of 2 MiB; the envelope needs some room. */
 const AT_ONCE = 1_000;
 const BYTES = 1_900_000;
 
 export interface Sent {
-  /** `SentNotification.id`. */
+  /** The id of the `SentNotification`. */
   id: string;
-  /** It had been sent before under the same idempotency key, and was not sent again. */
+  /** The same idempotency key was used before, so it was not sent again. */
   replayed: boolean;
 }
 
 export interface SenderOptions extends Access {
-  /** How often a batch is tried, 8 times where it is left out: about two minutes. */
+  /** The most attempts for a batch; default 8, about two minutes. */
   attempts?: number;
 }
 
 export class Sender {
   #options: SenderOptions;
 
-  /** With the token of a service or an operator. */
+  /** Needs the token of a service or an operator. */
   constructor(options: SenderOptions) {
     this.#options = options;
   }
 
   /**
-   * Sends in this order, in batches that are sent all or none, and answers in the same order. What has no idempotency key gets one, so
-   * that nothing is sent twice when a batch is tried again. Fails with a `Failure` at the first batch that the server refuses or that
-   * was tried too often; `sent` of it are those of the batches before.
+   * Sends in this order, and returns results in the same order. Each batch is sent completely or not at all. Inputs
+   * without an idempotency key get one, so that a retry sends nothing twice. Fails with a `Failure` at the first batch
+   * that the server refuses or that reaches the limit of attempts; its `sent` has the results of the batches before.
    */
   async send(inputs: readonly SendNotificationInput[]): Promise<Sent[]> {
     const sent: Sent[] = [];

@@ -1,5 +1,5 @@
-// Whether what comes from elsewhere in this browser (another tab, what was stored) is what it should be: another version of this
-// package, or another script of the page, may have written it.
+// Validates data from other tabs and from storage: another version of this package or another script may have written
+// it.
 
 import type { CountsFragment } from './operations.js';
 import type { Message } from './tabs.js';
@@ -7,7 +7,7 @@ import type { Item } from './types.js';
 
 type Shape = 'string' | 'boolean' | 'number' | readonly [Shape] | { readonly [field: string]: Shape };
 
-/** Whether a value fits: a list is of one shape, and a field whose name ends in `?` may be null. */
+/** Whether a value has a shape. A list has elements of one shape; a field whose name ends in `?` may be null. */
 function fits(value: any, shape: Shape): boolean {
   if (typeof shape === 'string') return typeof value === shape;
   if (Array.isArray(shape)) return Array.isArray(value) && value.every((one) => fits(one, shape[0]!));
@@ -44,7 +44,7 @@ const NODE: Shape = {
 const ENTRY: Shape = { cursor: 'string', node: NODE };
 const ITEMS: Shape = [{ cursor: 'string', ...NODE }];
 
-/** By their kinds. */
+/** Messages by kind. */
 const MESSAGES: Record<string, Shape> = {
   overview: { overview: COUNTS, cursor: 'string' },
   item: { item: ENTRY },

@@ -1,5 +1,5 @@
-// What was on the screen, for the moment until the server has spoken. It is kept in the tab's session alone, under the name of
-// whom it is of, and never with a token.
+// The last visible state, shown on a reload until the server responds. It is stored in the tab's session only, under
+// the user's name, and never contains a token.
 
 import { isCounts, isItems } from './shape.js';
 import type { CountsFragment } from './operations.js';
@@ -9,7 +9,7 @@ import type { Item } from './types.js';
 export interface Snapshot {
   name: string;
   counts: CountsFragment;
-  /** By their filters: the first page of each. */
+  /** The first page of each list, by filter. */
   lists: Record<string, Item[]>;
 }
 
@@ -24,7 +24,7 @@ export class Snapshots {
     this.#key = this.#prefix + wish;
   }
 
-  /** That of whom the name is of; those of others are removed. */
+  /** The user's snapshot. Removes those of other users. */
   read(name: string): Snapshot | undefined {
     this.clear((text) => !text.startsWith(JSON.stringify({ name }).slice(0, -1)));
     try {
@@ -41,18 +41,18 @@ export class Snapshots {
     try {
       this.#store?.setItem(this.#key, JSON.stringify(snapshot));
     } catch {
-      // There is no room: then there is none to paint from.
+      // The storage is full: do without a snapshot.
       this.clear();
     }
   }
 
-  /** Removes all of this server, or those that are. */
+  /** Removes the snapshots of this server for which `is` returns true; by default all. */
   clear(is: (text: string) => boolean = () => true): void {
     try {
       const store = this.#store;
       for (const key of Object.keys(store ?? {})) if (key.startsWith(this.#prefix) && is(store!.getItem(key)!)) store!.removeItem(key);
     } catch {
-      // It may be forbidden since.
+      // The browser may have forbidden access meanwhile.
     }
   }
 }

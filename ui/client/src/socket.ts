@@ -1,20 +1,20 @@
-// A socket of the protocol `graphql-transport-ws`, as far as a client that subscribes needs it.
+// A minimal client of the protocol `graphql-transport-ws`.
 
 import { Timer } from './timer.js';
 import type { Surroundings } from './surroundings.js';
 
-/** A connection that has not come about by then is given up. Milliseconds. */
+/** Connect time-out in milliseconds. */
 const CONNECT_WITHIN = 15_000;
 
-/** How often the server is asked whether it is there; it is given up where nothing came since it was asked. Milliseconds. */
+/** The ping interval in milliseconds. Without any message since the last ping, the connection counts as lost. */
 const PING_EVERY = 15_000;
 
 export interface Heard {
-  /** The server has taken the token. */
+  /** The server has accepted the token. */
   ready(): void;
   next(id: string, data: any): void;
   error(id: string, errors: any[]): void;
-  /** It is over, by whomever: 1006 where nobody said why. */
+  /** The connection is closed, by either side; code 1006 if no close frame came. */
   closed(code: number): void;
 }
 
@@ -27,7 +27,7 @@ export class Socket {
   constructor(around: Surroundings, url: string, token: string, heard: Heard) {
     this.#heard = heard;
     const socket = (this.#socket = new around.WebSocket!(url, 'graphql-transport-ws'));
-    // What is closed before it was open is reported as an error first; outside of browsers that must be heard.
+    // Closing before it is open emits an error first, which must be handled outside of browsers.
     socket.onerror = () => {};
     socket.onopen = () => this.#send({ type: 'connection_init', payload: { authorization: token } });
     socket.onmessage = ({ data }) => this.#hear(data);
@@ -39,12 +39,12 @@ export class Socket {
     this.#send({ id, type: 'subscribe', payload: { query, variables } });
   }
 
-  /** Stays connected by a newer token. */
+  /** Replaces the token of the open connection. */
   renew(token: string): void {
     this.#send({ type: 'ping', payload: { authorization: token } });
   }
 
-  /** Ends it; nothing is heard of it any more. */
+  /** Closes the connection; no further callbacks. */
   close(): void {
     this.#timer.clear();
     const socket = this.#socket;

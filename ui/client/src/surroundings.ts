@@ -1,32 +1,32 @@
-// What the store needs of where it runs. Browsers have all of it; elsewhere (React Native, Node.js) it does with less.
+// The platform features that the store uses. All are optional except `fetch`: React Native and Node.js lack some.
 
-/** Where snapshots are kept: `sessionStorage`, or what has its entries as properties, too. */
+/** The storage of snapshots: `sessionStorage`, or an object that also has its entries as properties. */
 export type Store = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Events of the page: whether it is shown, frozen, taken out of the cache of pages, and whether there is a network. */
+/** Page events: visibility, freezing, back/forward cache, and network. */
 export interface Page {
   readonly isHidden: boolean;
-  /** Begins to listen; what is returned ends that. */
+  /** Starts to listen; returns a function that stops. */
   listen(heard: { shown(): void; hidden(): void; frozen(): void; thawed(): void; online(): void }): () => void;
 }
 
 export interface Surroundings {
   fetch: typeof fetch;
   WebSocket?: typeof WebSocket | undefined;
-  /** Without them every tab is for itself, and tells others nothing. */
+  /** Without these, every tab works alone. */
   locks?: Pick<LockManager, 'request'> | undefined;
   BroadcastChannel?: typeof BroadcastChannel | undefined;
   storage?: Store | undefined;
   page?: Page | undefined;
 }
 
-/** Those of this browser, page or process. */
+/** The features of this browser or process. */
 export function surroundings(): Surroundings {
   let storage: Store | undefined;
   try {
     storage = globalThis.sessionStorage;
   } catch {
-    // Pages without an origin of their own, and those that users forbid to store anything.
+    // The page has an opaque origin, or the user forbids storage.
   }
   return {
     fetch: (...of) => fetch(...of),
@@ -49,7 +49,7 @@ function page(): Page {
       on('visibilitychange', () => (document.hidden ? heard.hidden() : heard.shown()), document);
       on('freeze', heard.frozen, document);
       on('resume', heard.thawed, document);
-      // A page that goes may come back out of the browser's cache of pages, which takes none with a lock or a socket.
+      // A page that is left may return from the back/forward cache, which rejects pages with a lock or a socket.
       on('pagehide', heard.frozen);
       on('pageshow', heard.thawed);
       on('online', heard.online);

@@ -1,17 +1,17 @@
-// The tabs of a user: one of them leads, and tells the others whole states.
+// The tabs of a user. One tab leads, and sends complete states to the others.
 
 import { isMessage } from './shape.js';
 import type { CountsFragment, InboxEntryFragment } from './operations.js';
 import type { Surroundings } from './surroundings.js';
 
 export type Message =
-  /** Of the leader: where the inbox stands, and up to which item everybody was told. Also now and then, as a sign of life. */
+  /** From the leader: the overview, and the cursor of the last announced item. Also sent regularly as a heartbeat. */
   | { kind: 'overview'; overview: CountsFragment; cursor: string }
-  /** Of the leader: a new item. */
+  /** From the leader: a new item. */
   | { kind: 'item'; item: InboxEntryFragment }
-  /** Of a tab that is new, or was away: tell me. */
+  /** From a new or returning tab: asks for the state. */
   | { kind: 'hello' }
-  /** Items were marked, or preferences set: lists may be others now. */
+  /** Items were marked or preferences saved: lists may have changed. */
   | { kind: 'touched' }
   /** The user has signed out. */
   | { kind: 'out' };
@@ -25,17 +25,17 @@ export class Tabs {
   #heard: (message: Message) => void;
   isLeader = false;
 
-  /** `lead` is called when this tab leads, at once or when those before it have gone; `heard` with what other tabs tell. */
+  /** `lead` is called when this tab becomes the leader, at once or later; `heard` gets the messages of other tabs. */
   constructor(around: Surroundings, lead: () => void, heard: (message: Message) => void) {
     this.#around = around;
     this.#lead = lead;
     this.#heard = heard;
   }
 
-  /** Takes its place among the tabs of this name. */
+  /** Joins the tabs of this name. */
   join(name: string): void {
     const { locks, BroadcastChannel } = this.#around;
-    // Without locks every tab would tell every tab, so none tells.
+    // Without locks there is no leader, so each tab works alone and sends nothing.
     if (!locks || !BroadcastChannel) return this.#takeOver();
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => {
@@ -49,12 +49,12 @@ export class Tabs {
         this.#takeOver();
       });
     const asked = (async () => locks.request(name, { signal: waiting.signal }, held))();
-    // Not where the page may have none, and where somebody has stolen ours: then for itself.
+    // Locks are forbidden here, or another script has stolen ours: work alone.
     asked.catch(() => waiting === this.#waiting && !this.isLeader && this.#takeOver());
     this.tell({ kind: 'hello' });
   }
 
-  /** Gives its place up. */
+  /** Leaves the other tabs, and the lead. */
   leave(): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;

@@ -1,4 +1,4 @@
-// The store: what is known of a user's notifications, how it comes, and who hears of it.
+// The store: a user's notifications, their updates, and their subscribers.
 
 import { Backoff } from './backoff.js';
 import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
@@ -24,30 +24,30 @@ import { Timer } from './timer.js';
 import { Credentials } from './token.js';
 import type { Filter, InboxList, Item, Options, Overview, Preferences, Problem, Readable, Status, Which } from './types.js';
 
-/** How long the leader may take to tell a new tab what there is, before that asks the server. Milliseconds. */
+/** How long a new tab waits for the leader's state before it asks the server, in milliseconds. */
 const LEADER_ANSWERS_IN = 50;
 
-/** How often the leader gives a sign of life. Milliseconds. */
+/** The leader's heartbeat interval, in milliseconds. */
 const BEAT_EVERY = 12_000;
 
-/** A tab that has heard nothing for so long asks the server itself. Milliseconds. */
+/** Without a message for this long, in milliseconds, a tab polls the server. */
 const SILENCE = 35_000;
 
-/** How long a tab that is not shown keeps its place, and its socket. Milliseconds. */
+/** How long a hidden tab keeps its socket and its place among the tabs, in milliseconds. */
 const AWAY_AFTER = 300_000;
 
-/** How long it goes on when nobody subscribes any more. Milliseconds. */
+/** How long the store stays active without subscribers, in milliseconds. */
 const REST_AFTER = 5_000;
 
-/** How soon what is on the screen is kept. Milliseconds. */
+/** The delay before the visible state is stored, in milliseconds. */
 const KEEP_IN = 500;
 
-/** Items of which is remembered that they were announced. */
+/** How many announced items are remembered, to avoid duplicates. */
 const ANNOUNCED = 1_000;
 
 const NOTHING: Pick<Overview, 'unread' | 'types'> = { unread: { count: 0, exact: true }, types: [] };
 
-/** A user's notifications, as the server has them. It connects with the first subscription, and rests some seconds after the last. */
+/** A user's notifications. Connects with the first subscription; pauses some seconds after the last one ends. */
 export class Tidings {
   #around: Surroundings;
   #server: string;
@@ -65,7 +65,7 @@ export class Tidings {
   #lists = new Map<string, List>();
   #restored: Record<string, Item[]> = {};
 
-  /** Whose it is, and where and what is asked: tabs of one name share what they know. */
+  /** Identifies the user, the server and the options: tabs with the same name share their state. */
   #name: string | undefined;
   #nobody: string | undefined;
   #cursor: string | undefined;
@@ -77,9 +77,9 @@ export class Tidings {
   #isAtWork = false;
   #isOut = false;
   #isClosed = false;
-  /** Another user's, or nobody's, after each. */
+  /** Incremented whenever the user changes or signs out. */
   #era = 0;
-  /** What stands in the way, if anything. */
+  /** The current failure, if any. */
   #failure: { status: Status; problem: Problem } | undefined;
   #isKnown = false;
   #markCount = 0;
@@ -98,7 +98,7 @@ export class Tidings {
   readonly overview: Readable<Overview>;
   readonly preferences: Preferences;
 
-  /** `around` is for tests, and where neither a browser nor Node.js is. */
+  /** `around` replaces platform features: for tests, and for other platforms than browsers and Node.js. */
   constructor(options: Options, around: Partial<Surroundings> = {}) {
     this.#around = { ...surroundings(), ...around };
     this.#server = options.server.replace(/\/+$/, '');
@@ -153,7 +153,7 @@ export class Tidings {
     this.overview = this.#overview = new Cell<Overview>({ status: 'loading', ...NOTHING }, host.watched);
   }
 
-  /** A list; the same filter gives the same list. It is fetched, and kept current, while somebody has subscribed to it. */
+  /** A list; equal filters return the same object. It is loaded and kept current while it has subscribers. */
   inbox(filter: Filter = {}): InboxList {
     const { types: own } = this.#wish;
     const types = filter.types && own ? filter.types.filter((type) => own.includes(type)) : (filter.types ?? own);
@@ -170,8 +170,8 @@ export class Tidings {
   }
 
   /**
-   * Items change at once, numbers when the server has said them. Without a connection a mark waits until there is one; what the
-   * server refuses is undone, and thrown as `Problem`.
+   * Items change at once, counts when the server responds. Without a connection, marks wait for one. A mark that the
+   * server refuses is undone, and the promise rejects with a `Problem`.
    */
   markRead(which: Which): Promise<void> {
     return this.#marks.make(which, MarkRead, { isRead: true });
@@ -189,12 +189,12 @@ export class Tidings {
     return this.#marks.make(which, UnarchiveItems, { isArchived: false });
   }
 
-  /** Deletes for good. */
+  /** Deletes permanently. */
   remove(which: Which): Promise<void> {
     return this.#marks.make(which, DeleteItems);
   }
 
-  /** Something new has come; what a snapshot or a page had is not. */
+  /** Calls `heard` for each new item, but not for items of a snapshot or of a loaded page. */
   onItem(heard: (item: Item) => void): () => void {
     const leave = this.#items.subscribe(heard);
     this.#watched(true);
@@ -207,10 +207,10 @@ export class Tidings {
     return this.#problems.subscribe(heard);
   }
 
-  /** Any operation, with the token of whoever is signed in. */
+  /** Runs any operation with the user's token. */
   async request<A, V>(document: Document<A, V>, variables: V): Promise<A> {
     const era = this.#era;
-    // Where the token is another user's by now, so is what is shown: this is not theirs.
+    // If the user has changed, this operation was not meant for the new one.
     const check = () => {
       if (era !== this.#era) throw new Failure(UNAUTHENTICATED, 'signed out');
     };
@@ -220,13 +220,13 @@ export class Tidings {
     return answer;
   }
 
-  /** Forgets everything of whoever was signed in, in all tabs. It begins anew with the next subscription. */
+  /** Forgets everything about the user, in all tabs. The store starts again with the next subscription. */
   signOut(): void {
     this.#tabs.tell({ kind: 'out' });
     this.#out();
   }
 
-  /** Ends its connections and timers. Marks that wait are still sent, as long as the page is open. */
+  /** Closes connections and stops timers. Waiting marks are still sent while the page is open. */
   close(): void {
     this.#isClosed = true;
     this.#keepNow();
@@ -234,7 +234,7 @@ export class Tidings {
     this.#rest.clear();
   }
 
-  // Who listens.
+  // Subscribers.
 
   #watched(isWatched: boolean): void {
     this.#watchCount += isWatched ? 1 : -1;
@@ -245,7 +245,7 @@ export class Tidings {
     } else if (this.#watchCount === 0) this.#rest.set(REST_AFTER, () => this.#stop());
   }
 
-  // Whether it is at work.
+  // Start and stop.
 
   #start(): void {
     if (this.#isAtWork || this.#isOut || this.#isClosed || this.#watchCount === 0) return;
@@ -268,7 +268,7 @@ export class Tidings {
     void this.#enter();
   }
 
-  /** Lets its place go until it is shown again. */
+  /** Pauses until the page is shown again. */
   #suspend(): void {
     this.#isAtWork = false;
     this.#leave();
@@ -292,7 +292,7 @@ export class Tidings {
   #shown(): void {
     this.#away.clear();
     if (!this.#isAtWork) return this.#start();
-    // Timers of a hidden page may have slept.
+    // A hidden page's timers may have been suspended.
     if (Date.now() - this.#hiddenAt > SILENCE) void this.#poll();
     this.#wake();
   }
@@ -302,7 +302,7 @@ export class Tidings {
     this.#switches.wake();
   }
 
-  /** Asks who is signed in, and takes its place among the tabs of theirs. */
+  /** Gets a token to identify the user, and joins the user's tabs. */
   async #enter(): Promise<void> {
     const era = this.#era;
     try {
@@ -316,7 +316,7 @@ export class Tidings {
     if (era !== this.#era || !this.#isAtWork) return;
     this.#silence.set(LEADER_ANSWERS_IN, () => this.#poll());
     this.#tabs.join(this.#name!);
-    // What it has is from before it went.
+    // The lists may be outdated after the pause.
     this.#lists.forEach((list) => list.touch(0));
     this.#wake();
   }
@@ -329,10 +329,10 @@ export class Tidings {
     this.#beat.clear();
   }
 
-  // Whose it is.
+  // The user's identity.
 
   #isOf(tenant: string, sub: string): void {
-    // Whose token tells nobody is known to no other tab.
+    // A token without `sub`: share nothing with other tabs.
     const who = sub ? `${tenant}:${sub}` : (this.#nobody ??= `${Math.random()}`);
     const name = `tidings:1:${this.#server}:${who}:${JSON.stringify(this.#wish)}`;
     if (name === this.#name) return;
@@ -351,7 +351,7 @@ export class Tidings {
     void this.#enter();
   }
 
-  /** Nothing of a user is left here. */
+  /** Removes all data of the user. */
   #forget(): void {
     this.#era++;
     this.#name = this.#cursor = this.#live.cursor = this.#failure = this.#polling = undefined;
@@ -374,7 +374,7 @@ export class Tidings {
     this.#forget();
   }
 
-  // What comes.
+  // Incoming data.
 
   #lead(): void {
     this.#live.cursor ??= this.#cursor;
@@ -387,7 +387,7 @@ export class Tidings {
     this.#beat.set(BEAT_EVERY, () => this.#pulse());
   }
 
-  /** Only what the server has told, in its order: what this tab was answered may be newer than what comes next. */
+  /** Sends only overviews from events, in order: a response that this tab got may be newer than the next event. */
   #tellOverview(): void {
     const { told } = this.#keeper;
     const { isUp, cursor } = this.#live;
@@ -413,7 +413,7 @@ export class Tidings {
       this.#lists.forEach((list) => list.touch());
       return this.#switches.touch();
     }
-    // What another leader says that has lost its place.
+    // From a former leader.
     if (this.#tabs.isLeader) return;
     this.#heardNow();
     if (message.kind === 'item') return this.#announce(message.item);
@@ -424,7 +424,7 @@ export class Tidings {
   #announce({ cursor, node }: InboxEntryFragment): void {
     this.#cursor = cursor;
     this.#lists.forEach((list) => list.touch());
-    // After another leader took over, or a tab came back, some come once more.
+    // After a change of leader or a pause, some items arrive again.
     if (this.#announced.has(node.id)) return;
     this.#announced.add(node.id);
     if (this.#announced.size > ANNOUNCED) this.#announced.delete(this.#announced.values().next().value!);
@@ -435,15 +435,15 @@ export class Tidings {
     this.#keeper.lost();
     this.#cursor = this.#live.cursor;
     if (failure.code !== OFFLINE) this.#complain(failure.problem);
-    // The answer says whether it is the server that is away, or sockets alone.
+    // The response tells whether the server is down, or only WebSockets fail.
     void this.#poll();
   }
 
-  /** Somebody has told something, so that there is no need to ask. */
+  /** A message has arrived, so there is no need to poll. */
   #heardNow(): void {
     this.#reached();
     this.#silence.set(SILENCE, () => {
-      // Its socket is known to be alive without being told anything.
+      // Its own pings show that the socket is alive.
       if (this.#live.isUp) return this.#heardNow();
       this.#keeper.lost();
       void this.#poll();
@@ -460,7 +460,7 @@ export class Tidings {
         const { viewer } = await this.request(OverviewDocument, this.#wish);
         backoff.reset();
         this.#known();
-        // What comes after what was shown first is new.
+        // Items after the first overview are new.
         this.#live.cursor ??= this.#cursor ??= viewer.overview.cursor;
         this.#keeper.answered(viewer.overview, turn, false);
         silence.set(SILENCE, () => this.#poll());
@@ -477,7 +477,7 @@ export class Tidings {
     })());
   }
 
-  // What is shown.
+  // The visible state.
 
   get #condition(): { status: Status; problem?: Problem | undefined } {
     return this.#failure ?? { status: this.#isKnown ? 'ready' : 'loading' };
@@ -487,7 +487,7 @@ export class Tidings {
     this.#known();
     const { types } = this.#overview.get();
     this.#paint();
-    // The sum is that of the types.
+    // The total is the sum of the types, so comparing these is enough.
     if (types === this.#overview.get().types) return;
     this.#lists.forEach((list) => list.touch());
     this.#keepSoon();
@@ -499,14 +499,14 @@ export class Tidings {
     this.#overview.set({ status, unread, types, ...(problem && { problem }) });
   }
 
-  /** The server has said where the inbox stands. */
+  /** The first overview has arrived. */
   #known(): void {
     if (this.#isKnown) return;
     this.#isKnown = true;
     this.#paintAll();
   }
 
-  /** The server has answered. */
+  /** The server has responded. */
   #reached(): void {
     if (!this.#failure) return;
     this.#failure = undefined;
@@ -519,7 +519,7 @@ export class Tidings {
   #failed(failure: Failure): void {
     const { problem } = failure;
     const isRefused = failure.code === UNAUTHENTICATED || failure.code === 'FORBIDDEN';
-    // Whatever it is, where nothing is known yet there is nothing else to be shown.
+    // Without any data, every failure counts as offline.
     const isOffline = !this.#isKnown || [OFFLINE, 'UNAVAILABLE', 'INTERNAL'].includes(failure.code);
     if (isRefused || isOffline) {
       if (isRefused) this.#keeper.lost();
@@ -531,7 +531,7 @@ export class Tidings {
 
   #complained: Problem | undefined;
 
-  /** The same once in a row. */
+  /** Reports a problem, but not the same one twice in a row. */
   #complain(problem: Problem): void {
     if (same(problem, this.#complained)) return;
     this.#complained = problem;
@@ -544,7 +544,7 @@ export class Tidings {
     this.#switches.show();
   }
 
-  // What is kept.
+  // Snapshots.
 
   #keepSoon(): void {
     this.#keep.setSooner(KEEP_IN, () => this.#keepNow());

@@ -1,9 +1,9 @@
-// Something that is due.
+// Timers.
 
-/** The most that browsers wait; a longer time is taken for none at all. */
+/** The longest time-out of browsers; with a longer one they fire at once. */
 const MOST = 2 ** 31 - 1;
 
-/** One thing at a time. */
+/** A timer for one callback at a time. */
 export class Timer {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #at = 0;
@@ -12,7 +12,7 @@ export class Timer {
     return this.#timer !== undefined;
   }
 
-  /** Does `due` in so many milliseconds, instead of what was due. */
+  /** Calls `due` after `millis`, and cancels the previous callback. */
   set(millis: number, due: () => void): void {
     this.clear();
     this.#at = Date.now() + millis;
@@ -22,7 +22,7 @@ export class Timer {
     }, Math.min(millis, MOST));
   }
 
-  /** The same, unless something is due before. */
+  /** The same, unless an earlier callback is set. */
   setSooner(millis: number, due: () => void): void {
     if (!this.isSet || Date.now() + millis < this.#at) this.set(millis, due);
   }

@@ -1,23 +1,23 @@
-// The token of whoever is signed in. It is kept in memory alone.
+// The user's token, kept only in memory.
 
 import { Backoff } from './backoff.js';
 import { Failure, OFFLINE, UNAUTHENTICATED } from './failure.js';
 
-/** How long before its end a token is renewed at the most: as long as the callback may take. Milliseconds. */
+/** How long before its expiry a token is renewed at most, in milliseconds: the time that the callback may take. */
 const MARGIN = 60_000;
 
 export class Credentials {
   #ask: () => string | Promise<string>;
-  /** Called with whom a new token is of. */
+  /** Called with the user of each new token. */
   #taken: (tenant: string, sub: string) => void;
   #token: string | undefined;
   #refusedToken: string | undefined;
   #asking: Promise<string> | undefined;
-  /** When it is to be renewed, by our clock. */
+  /** When to renew the token, by our clock. */
   #renewAt = 0;
-  /** Until when the callback is left alone. */
+  /** Do not call the callback before this time. */
   #restUntil = 0;
-  /** Tokens in a row that were refused. */
+  /** The number of consecutive refused tokens. */
   #refusals = 0;
   #backoff = new Backoff(2_000, 300_000);
   #turn = 0;
@@ -27,7 +27,7 @@ export class Credentials {
     this.#taken = taken;
   }
 
-  /** A token; fails with `UNAUTHENTICATED` while one was refused a moment ago, and with `OFFLINE` where there is none. */
+  /** A token. Fails with `UNAUTHENTICATED` shortly after a refusal, and with `OFFLINE` if the callback gives none. */
   async get(): Promise<string> {
     const now = Date.now();
     if (now >= this.#restUntil && (!this.#token || now >= this.#renewAt)) return (this.#asking ??= this.#renew(this.#turn));
@@ -35,26 +35,26 @@ export class Credentials {
     throw this.#refusals > 0 ? refused() : none();
   }
 
-  /** For how many milliseconds `get` fails for sure. */
+  /** For how many milliseconds `get` is certain to fail. */
   get rest(): number {
     return Math.max(0, this.#restUntil - Date.now());
   }
 
-  /** In how many milliseconds the token is to be renewed; below 0 if it should have been. */
+  /** Milliseconds until the token must be renewed; negative if overdue. */
   get left(): number {
     return this.#renewAt - Date.now();
   }
 
-  /** The server does not take this one. The callback is asked for another at once, and then more and more seldom. */
+  /** The server has refused this token. Another is requested at once, and after that at growing intervals. */
   refused(token: string): void {
-    // An answer to what was asked with an older one.
+    // A late response to a request with an older token.
     if (token !== this.#token) return;
     this.#refusedToken = token;
     this.#token = undefined;
     if (this.#refusals++ > 0) this.#pause();
   }
 
-  /** The server has taken this one. */
+  /** The server has accepted this token. */
   accepted(token: string): void {
     if (token !== this.#token) return;
     this.#refusals = 0;
@@ -74,12 +74,12 @@ export class Credentials {
 
   async #renew(turn: number): Promise<string> {
     try {
-      // What it throws at once is thrown later, when it is known that it is being asked.
+      // In a promise, so that a synchronous error of the callback also becomes a rejection.
       const token = await Promise.resolve().then(this.#ask);
       if (turn !== this.#turn) throw new Failure(UNAUTHENTICATED, 'signed out');
       if (typeof token !== 'string' || !token) throw none();
       if (token === this.#refusedToken) {
-        // The server need not be asked twice.
+        // The same token again: the server would refuse it again.
         this.#refusals++;
         this.#pause();
         throw refused();
@@ -89,7 +89,7 @@ export class Credentials {
     } catch (error) {
       if (turn === this.#turn) {
         if (Date.now() >= this.#restUntil) this.#pause();
-        // It was to be renewed, and is good for a while.
+        // Renewal failed, but the current token is still valid.
         if (this.#token) return this.#token;
       }
       throw Failure.of(error);
@@ -102,7 +102,7 @@ export class Credentials {
     this.#token = token;
     const { tenant = '', sub = '', exp } = claims(token);
     const left = Number(exp) * 1000 - Date.now();
-    // One that is over already by our clock is so because the clock is wrong: then the server says when it is over.
+    // A new token that seems expired means that our clock is wrong: wait until the server refuses it.
     this.#renewAt = left > 0 ? Date.now() + Math.max(left - Math.min(MARGIN, left / 4), 1000) : Infinity;
     this.#taken(`${tenant}`, `${sub}`);
   }
@@ -111,7 +111,7 @@ export class Credentials {
 const none = () => new Failure(OFFLINE, 'the callback gave no token');
 const refused = () => new Failure(UNAUTHENTICATED, 'the server does not take the token');
 
-/** What a JWT says of itself, unchecked: it names things in this browser, and gives no rights. */
+/** The claims of a JWT, unverified: only used for names in this browser, not for permissions. */
 function claims(token: string): Record<string, unknown> {
   try {
     const part = token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/');

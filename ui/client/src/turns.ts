@@ -1,9 +1,9 @@
-// What is done one after the other.
+// Runs tasks one after the other.
 
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Does it when all before it is done, well or not; gives what comes of it. */
+  /** Runs `work` when all earlier tasks have ended, even with errors; resolves with its result. */
   take(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work);
     this.#last = done.catch(() => {});

@@ -1,4 +1,4 @@
-// The documents of operations/ with their types, and a small way to run them.
+// Typed documents of operations/, and a small function to run them.
 
 import { Failure, UNAUTHENTICATED } from './failure.js';
 import { post } from './request.js';
@@ -8,7 +8,7 @@ export * from './operations.js';
 export type { Document } from './request.js';
 export { Failure } from './failure.js';
 
-/** Where Tidings is, and a token, or what gives one. */
+/** The server, and a token or a function that returns one. */
 export interface Access {
   server: string;
   token: string | (() => string | Promise<string>);
@@ -16,8 +16,8 @@ export interface Access {
 }
 
 /**
- * Runs a document and gives its data; fails with a `Failure`, whose `code` is one of docs/api.md, or `OFFLINE`. Where a token is refused,
- * and there is a callback for another, it is tried once more.
+ * Runs a document and returns its data. Fails with a `Failure`; its `code` is one of docs/api.md, or `OFFLINE`. If the
+ * server refuses a token and `token` is a function, retries once.
  */
 export async function request<Answer, Variables>(to: Access, document: Document<Answer, Variables>, variables: Variables): Promise<Answer> {
   const url = `${to.server.replace(/\/+$/, '')}/graphql`;

@@ -1,46 +1,46 @@
-// What the store is asked, and what it shows.
+// Options and visible state of the store.
 
-/** How to reach Tidings, and as whom. */
+/** The server and the user. */
 export interface Options {
-  /** Where Tidings is, without a path: `https://tidings.example`. */
+  /** The server's address without a path: `https://tidings.example`. */
   server: string;
-  /** A token for whoever is signed in; asked for when there is none yet, when one is refused, and before one expires. */
+  /** Returns a token of the user. Called when there is none, when the server refuses one, and before one expires. */
   token: () => string | Promise<string>;
-  /** Counts are cut here, and then not `exact`; they are exact where it is left out. At least 1. */
+  /** Counts stop here and are then not `exact`. At least 1; default: no cap. */
   cap?: number;
-  /** Codes of message types: only these, in counts, lists and what is announced. All where it is left out. */
+  /** Codes of message types to include in counts, lists and announcements. Default: all. */
   types?: readonly string[];
 }
 
-/** Something that changes. `get` gives the same object until something in it has changed, as `useSyncExternalStore` wants it. */
+/** An observable value. `get` returns the same object until it changes, as `useSyncExternalStore` requires. */
 export interface Readable<T> {
   get(): T;
-  /** Calls `changed` after every change; what is returned ends that. */
+  /** Calls `changed` after every change; returns a function that unsubscribes. */
   subscribe(changed: () => void): () => void;
 }
 
 /**
- * - `loading`: nothing is known yet.
- * - `ready`: what is shown is what the server said last. Also shown from a snapshot it is `loading` until the server has spoken.
- * - `offline`: the server cannot be reached, and is tried again by itself; what is shown is from before. Also where nothing could be
- *   asked yet for another reason, which `problem` names (no such type in `Options.types`).
- * - `refused`: the server takes no token that the callback gives, which is asked again more and more seldom.
+ * - `loading`: no data yet, or only those of a snapshot.
+ * - `ready`: shows the latest data from the server.
+ * - `offline`: the server cannot be reached, and the store retries by itself; it shows the last data. Also if the first
+ *   request fails for another reason, named in `problem` (such as an unknown type in `Options.types`).
+ * - `refused`: the server refuses the tokens of the callback; the store asks it again at growing intervals.
  */
 export type Status = 'loading' | 'ready' | 'offline' | 'refused';
 
 export interface Count {
-  /** Exact, or the cap. */
+  /** The count, or the cap if there are more. */
   count: number;
-  /** False where the count was cut: show it as `99+`. */
+  /** False if the count is capped: show it as `99+`. */
   exact: boolean;
 }
 
 export interface MessageType {
   code: string;
   title: string;
-  /** A name of an icon or an absolute https URL. */
+  /** The name of an icon, or an absolute https URL. */
   icon?: string | null;
-  /** For the interface, as operators have saved it. */
+  /** Data for the interface, as saved by operators. */
   ui?: unknown;
 }
 
@@ -52,18 +52,18 @@ export interface Sender {
 
 export interface Item {
   id: string;
-  /** Shared by every recipient of the same notification. */
+  /** The same for every recipient of the notification. */
   notificationId: string;
-  /** Where it stands in the inbox: what `upTo` takes. */
+  /** The position in the inbox; pass it to `upTo`. */
   cursor: string;
   /** `ANNOUNCEMENT`, `REMINDER` or `MESSAGE`. */
   kind: string;
   type: MessageType;
   title: string;
   body: string | null;
-  /** An absolute http(s) URL or a path. */
+  /** An absolute http(s) URL, or a path. */
   link: string | null;
-  /** What the sender attached, untouched. */
+  /** The sender's data, unchanged. */
   data: unknown;
   /** RFC 3339. */
   createdAt: string;
@@ -76,51 +76,51 @@ export interface Item {
 export interface TypeOverview {
   type: MessageType;
   unread: Count;
-  /** The newest that is not archived, read or not. */
+  /** The newest item that is not archived, read or unread. */
   latest: { title: string; createdAt: string } | null;
 }
 
 export interface Overview {
   status: Status;
   unread: Count;
-  /** In catalogue order, those without items included. */
+  /** In catalogue order, including types without items. */
   types: readonly TypeOverview[];
   problem?: Problem;
 }
 
-/** What to list; conditions left out do not count. */
+/** Which items to list; omitted conditions match everything. */
 export interface Filter {
-  /** Codes of message types; of those of `Options.types`, where there are any. */
+  /** Codes of message types; limited to those of `Options.types`, if given. */
   types?: readonly string[];
   /** True: only read, false: only unread. */
   read?: boolean;
-  /** The inbox proper where it is left out. */
+  /** Default: `INBOX`. */
   state?: 'INBOX' | 'ARCHIVED';
 }
 
 export interface ListState {
   status: Status;
-  /** Newest first, 500 at the most. */
+  /** Newest first, at most 500. */
   items: readonly Item[];
-  /** There are older ones, which `fetchMore` gets. */
+  /** Whether `fetchMore` can load older items. */
   hasMore: boolean;
   isFetching: boolean;
   problem?: Problem;
 }
 
-/** A list; it is fetched, and kept current, while somebody has subscribed to it. */
+/** A list; it is loaded and kept current while it has subscribers. */
 export interface InboxList extends Readable<ListState> {
-  /** The next 30 older ones; nothing where there are none, or 500 are shown. */
+  /** Loads the next 30 older items, unless there are none or the list has 500. */
   fetchMore(): Promise<void>;
-  /** What is shown, once more from the server. */
+  /** Reloads the items of the list. */
   refresh(): Promise<void>;
 }
 
-/** What went wrong. It is thrown, shown in `problem`, and told to `onProblem`. */
+/** An error: a rejection, the field `problem`, or an argument of `onProblem`. */
 export interface Problem {
   /** `extensions.code` of the API, or `OFFLINE`. */
   code: string;
-  /** For people; may change. */
+  /** A message for people; it may change. */
   message: string;
 }
 
@@ -130,11 +130,11 @@ export interface PreferencesState {
   problem?: Problem;
 }
 
-/** Which message types the user wants to hear of. */
+/** Which message types the user wants. */
 export interface Preferences extends Readable<PreferencesState> {
-  /** Is shown at once; a failure is undone, and thrown as `Problem`. */
+  /** Visible at once. If it fails, it is undone, and the promise rejects with a `Problem`. */
   set(type: string, isWanted: boolean): Promise<void>;
 }
 
-/** Items by their ids, 1,000 at the most, or everything of these types up to the item at a cursor. */
+/** Items by id, at most 1,000; or all items of these types up to the item at a cursor. */
 export type Which = { ids: readonly string[] } | { types?: readonly string[]; upTo: string };

@@ -1,4 +1,4 @@
-// How a store connects, and what it does where it cannot.
+// Connecting, and failures to connect.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ const status = ({ store }) => store.overview.get().status;
 const unread = ({ store }) => store.overview.get().unread.count;
 const up = (server) => until('up', () => server.sockets.size === 1 && server.after.length > 0);
 
-/** Milliseconds in earnest until the next connection after `cut` has been done. */
+/** Real milliseconds from `cut` to the next connection. */
 async function nextConnection(server, cut) {
   const before = server.connections.length;
   const at = Date.now();
@@ -22,7 +22,7 @@ async function nextConnection(server, cut) {
   return server.connections[before] - at;
 }
 
-// What the timers of a busy machine add, in earnest milliseconds at this pace.
+// Tolerance for timers on a busy machine, in store milliseconds at this pace.
 const SLACK = 2_500;
 
 for (const [code, least, most] of [
@@ -75,7 +75,7 @@ check('a cursor that is too old is given up for that of the overview', async (br
   await up(server);
   server.send();
   await until('heard', () => tab.heard.length === 1);
-  // As where nothing was received for longer than the server remembers.
+  // As if the session was interrupted for longer than the retention window.
   server.refusedCursor = 'c00000001';
   server.closeAll();
   server.send();
@@ -92,10 +92,10 @@ check('without a token that is taken it is refused, and asks ever more seldom', 
   list.subscribe(() => {});
   await until('refused', () => status(tab) === 'refused' && list.get().status === 'refused');
   await sleep(60_000 * PACE);
-  // Two at once; then after 2, 4, 8, 16 and 32 s, or half of that.
+  // Two at once, then after 2, 4, 8, 16 and 32 s, each shortened by jitter to no less than half.
   assert.ok(tab.callbacks >= 4 && tab.callbacks <= 8, `${tab.callbacks} callbacks`);
   const refusals = server.requests.length + server.connections.length;
-  // Each token is shown by the poll, the list and the socket at the most.
+  // At most the poll, the list and the socket present each token.
   assert.ok(refusals <= 3 * tab.callbacks, `${refusals} refusals`);
   assert.deepEqual([...new Set(tab.problems.map(({ code }) => code))], ['UNAUTHENTICATED']);
   server.takes = () => true;

@@ -1,6 +1,6 @@
-// Whatever the order in which answers and events come: once nothing is under way any more, every tab shows what the server has.
+// In whatever order responses and events arrive: once nothing is in flight, every tab matches the server.
 //
-// SEEDS and STEPS make it longer; a seed that failed is run alone by SEED.
+// SEEDS and STEPS make the test longer; SEED runs a single seed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { Browser, until } from './support/browser.mjs';
 const STEPS = Number(process.env.STEPS ?? 60);
 const SEEDS = process.env.SEED ? [Number(process.env.SEED)] : Array.from({ length: Number(process.env.SEEDS ?? 12) }, (_, n) => n + 1);
 
-/** Mulberry32: numbers from 0 to 1, the same for the same seed. */
+/** Mulberry32: reproducible random numbers from 0 to 1. */
 function random(seed) {
   let state = seed;
   return () => {
@@ -33,7 +33,7 @@ for (const seed of SEEDS) {
     const pick = (of) => of[Math.floor(dice() * of.length)];
     const server = new FakeTidings();
     const browser = new Browser(server);
-    // Some have their answers late, some their events, and some both.
+    // Delays responses, events, or both.
     const slow = dice() * 12;
     server.delay = () => dice() * slow;
     server.mergeMillis = 1 + dice() * 10;
@@ -52,13 +52,13 @@ for (const seed of SEEDS) {
         const [item] = tab.store.inbox().get().items;
         if (item) tab.store[CALLS[pick(['read', 'archive'])]]({ upTo: item.cursor, ...(dice() < 0.5 && { types: ['a'] }) }).catch(() => {});
       } else if (chance < 0.85) {
-        // Of another device, or a retraction; some of it undone at once.
+        // By another device, or a retraction; sometimes reverted at once.
         const of = ids();
         server.mark(pick(CHANGES), of);
         if (dice() < 0.3) server.mark('unread', of);
       } else if (chance < 0.89) server.closeAll(pick([1006, 1012, 4403]));
       else if (chance < 0.905) {
-        // The network goes and comes back, now and then without a word.
+        // The network goes away and returns, sometimes without an `online` event.
         server.isAway = true;
         server.closeAll();
         void sleep(dice() * 60).then(() => {
@@ -99,7 +99,7 @@ for (const seed of SEEDS) {
         await sleep(40);
         await until('the network', () => !server.isAway);
         let problem;
-        // A minute at this pace, after which lists are read again whatever was told; and a reconnection.
+        // A minute at this pace, when lists are reloaded in any case, plus a reconnect.
         await until('settled', () => {
           try {
             compare();
@@ -111,7 +111,7 @@ for (const seed of SEEDS) {
         }, 4_000).catch(() => {
           throw problem;
         });
-        // And it stays so.
+        // It must stay so.
         await sleep(60);
         compare();
       }

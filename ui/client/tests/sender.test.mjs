@@ -1,4 +1,4 @@
-// What a backend sends, it sends once.
+// A backend sends everything exactly once.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { Overview, request } from '../dist/typed.js';
 
 const message = (n, of = {}) => ({ message: { type: 'a', receiver: 'ada', content: { title: `title ${n}` }, ...of } });
 
-/** A server that keeps what it is sent; `instead` answers in its stead. */
+/** A server that records batches; `instead` can replace its response. */
 function server(instead = () => undefined) {
   const batches = [];
   const calls = [];

@@ -1,8 +1,8 @@
-// Several tabs and another device against the real server: whatever is done, once it has settled all show what the API says.
+// Several tabs and another device with a real server: once settled, all of them match the API.
 //
-// TIDINGS_BIN names the server, else target/debug/tidings is it; STEPS and SEED are how many steps, and which.
+// TIDINGS_BIN names the binary (default: target/debug/tidings); STEPS and SEED set the number of steps and the seed.
 
-// Time goes ten times as fast: lists are read again every 6 s whatever is told, and not more often than every 100 ms.
+// Time runs ten times as fast: lists are reloaded at least every 6 s and at most every 100 ms.
 process.env.PACE = '0.1';
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ import { Tidings } from '../dist/index.js';
 import { Sender } from '../dist/sender.js';
 import { Inbox, Overview, request } from '../dist/typed.js';
 
-// It may take its time in earnest.
+// Starts in real time.
 const server = await Server.start({ TIDINGS_RATE: '0' });
 const { FakeLocks, FakePage, FakeStorage, until } = await import('./support/browser.mjs');
 
@@ -39,7 +39,7 @@ before(async () => {
 
 after(() => server.remove());
 
-/** A tab of a browser: those with the same locks are of the same one. */
+/** A tab; tabs with the same locks belong to the same browser. */
 function open(locks, of = {}) {
   const page = new FakePage();
   const around = { WebSocket, locks, BroadcastChannel, storage: new FakeStorage(), page };
@@ -54,7 +54,7 @@ function open(locks, of = {}) {
   return tab;
 }
 
-/** All that the API says of the user. */
+/** The user's data according to the API. */
 async function truth() {
   const access = { server: url, token: user() };
   const { viewer } = await request(access, Overview, {});
@@ -67,7 +67,7 @@ async function truth() {
   return { overview: { status: 'ready', unread, types }, lists };
 }
 
-/** Fails where a tab shows something else. */
+/** Fails if a tab shows something else. */
 function compare(tab, { overview, lists }) {
   assert.deepEqual(tab.store.overview.get(), overview);
   lists.forEach((all, place) => {
@@ -189,7 +189,7 @@ test('a server that was killed is found again, and nothing is missed', { timeout
     tab.heard.length = 0;
     await server.end('SIGKILL');
     await until('offline', () => tab.store.overview.get().status === 'offline' && other.store.overview.get().status === 'offline', 10_000);
-    // How long that may take is counted by the hastened clock.
+    // Measured by the accelerated clock.
     await server.run().catch(() => {});
     await until('ready', async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok, 60_000);
     await new Sender({ server: url, token: service }).send([{ message: { type: 'news', receiver: 'ada', content: { title: 'after' } } }]);

@@ -1,4 +1,4 @@
-// What a store shows, and what it asks for that.
+// The store's visible state, and the requests that it makes for it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ const ids = (list) => list.get().items.map(({ id }) => id);
 const fake = () => new FakeTidings();
 const check = (name, work) => test(name, { timeout: 20_000 }, withBrowser(fake, work));
 
-/** A list that somebody looks at. */
+/** A list with a subscriber. */
 function shown(tab, filter) {
   const list = tab.store.inbox(filter);
   list.subscribe(() => {});
@@ -164,7 +164,7 @@ check('what the server told before a mark does not bring old numbers back', asyn
   await sleep(30);
   const seen = [];
   tab.store.overview.subscribe(() => seen.push(unread(tab)));
-  // An event is on its way for longer than the mark and its answer.
+  // An event takes longer than the mark and its response.
   server.delay = () => 0;
   server.mergeMillis = 0;
   const [socket] = server.sockets;
@@ -185,7 +185,7 @@ check('a change that was undone before the server could tell of it is asked for'
   const marking = tab.store.markRead({ ids: ['i1'] });
   await marking;
   assert.equal(unread(tab), 0);
-  // Another device marks it unread: the server has nothing new to tell.
+  // Another device reverts the mark: the server has no change to send.
   server.mark('unread', ['i1']);
   await until('right', () => unread(tab) === 1);
 });
@@ -297,7 +297,7 @@ check('a mark that waits when somebody signs out is not made again', async (brow
   assert.deepEqual([server.count('MarkRead'), tab.callbacks], [1, 1]);
 });
 
-/** Goes offline: requests fail, and sockets close. */
+/** Goes offline: requests fail and sockets close. */
 async function goOffline(tab, server) {
   server.isAway = true;
   server.closeAll();
@@ -305,13 +305,13 @@ async function goOffline(tab, server) {
   server.requests.length = 0;
 }
 
-/** A mark has been tried, and waits. What is under way is not changed any more. */
+/** Waits until a mark was attempted and waits for a retry. A mark in flight takes no more ids. */
 async function failed(server) {
   await until('tried', () => marksOf(server).length > 0);
   await sleep(5);
 }
 
-/** The marks that have reached the server, in their order. */
+/** The marks that reached the server, in order. */
 const marksOf = (server) => server.requests.filter((name) => /^(Mark|Archive|Unarchive|Delete)/.test(name));
 
 check('marks made offline stay on the screen, and are sent in their order when the network is back', async (browser, server) => {
@@ -404,7 +404,7 @@ check('what another device has done meanwhile is what the server says in the end
   const marks = [
     tab.store.markRead({ ids: ['i1'] }), tab.store.unarchive({ ids: ['i2'] }), tab.store.markRead({ upTo: list.get().items[1].cursor }),
   ];
-  // The other device has deleted two and archived one, and something has come.
+  // The other device has deleted two items and archived one, and a new one has arrived.
   server.mark('remove', ['i1', 'i2']);
   server.mark('archive', ['i4']);
   server.send();
@@ -442,7 +442,7 @@ check('marks that wait try ever more seldom, and go on when nobody subscribes an
   const mark = tab.store.markRead({ ids: ['i1'] });
   leave();
   await sleep(60_000 * PACE);
-  // At once, and after 2, 4, 8, 16 and 30 s, or half of that.
+  // At once, then after 2, 4, 8, 16 and 30 s, each shortened by jitter to no less than half.
   const tries = server.count('MarkRead');
   assert.ok(tries >= 4 && tries <= 8, `${tries} tries in a minute`);
   server.isAway = false;
@@ -460,7 +460,7 @@ check('marks that wait are never sent as another user', async (browser, server) 
   await goOffline(tab, server);
   const mark = tab.store.markRead({ ids: ['i1'] });
   mark.catch(() => {});
-  // Ada's token is over, and whoever is signed in now is ben.
+  // Ada's token has expired, and now ben is signed in.
   [sub, seconds] = ['ben', 3600];
   await sleep(6_000 * PACE);
   server.requests.length = 0;

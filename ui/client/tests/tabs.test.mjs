@@ -1,4 +1,4 @@
-// Several tabs, hidden and frozen ones, and what is left when somebody goes.
+// Several tabs, hidden and frozen tabs, and the state after some of them leave.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -98,7 +98,7 @@ check('a tab that hears nothing asks the server itself', async (browser, server)
   const [leader, tab] = [browser.open(), browser.open()];
   await until('up', () => status(tab) === 'ready' && server.after.length === 1);
   await sleep(20);
-  // Its page sleeps, with the lock in its hand.
+  // The leader's page sleeps but keeps the lock.
   for (const socket of server.sockets) socket.onmessage = null;
   const before = server.count('Overview');
   clearInterval(leader);

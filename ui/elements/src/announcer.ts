@@ -1,9 +1,9 @@
-// Says what is new to screen readers, through a live region that is there before anything is said.
+// Announces new items to screen readers through a live region, which must exist before its first text.
 
 import type { Item } from '../../client/src/index.ts';
 import type { Language } from './texts.ts';
 
-/** Between two announcements, in milliseconds: who gets a hundred items wants to hear it once. */
+/** The pause between announcements in milliseconds, so that many items make one announcement. */
 const PAUSE = 5000;
 
 export class Announcer {
@@ -18,7 +18,7 @@ export class Announcer {
     this.#language = language;
   }
 
-  /** Something has come. */
+  /** Announces an item, now or with others after the pause. */
   item(item: Item) {
     this.#items.push(item);
     if (!this.#isResting) this.#speak();
@@ -27,7 +27,7 @@ export class Announcer {
   #speak() {
     const { length } = this.#items;
     const [first] = this.#items;
-    // The same text twice is a change only if it was away in between.
+    // Screen readers ignore an unchanged text, so it is cleared in between.
     this.#region.textContent = first
       ? length > 1
         ? this.#language().say('newItems', length)

@@ -1,5 +1,5 @@
-// The bell: a button with a count, and beside it the panel, whose parts come when they are wanted. No templates in here, so that a
-// page has its count after the first few kilobytes.
+// The bell: a button with a count, and a panel with code that loads on demand. This file uses no template library, so
+// that the count appears after the first few kilobytes.
 
 import type { Item, Overview, Tidings } from '../../client/src/index.ts';
 import { Announcer } from './announcer.ts';
@@ -8,11 +8,11 @@ import { sheet, StoreElement } from './element.ts';
 import type { TidingsInbox } from './inbox.ts';
 import { place } from './place.ts';
 
-/** What the inbox is told as the bell was. */
+/** Attributes that the bell passes on to its inbox. */
 const ATTRIBUTES = ['tabs', 'types', 'no-preferences'];
 const SLOTS = ['header', 'empty', 'footer'];
 
-/** Parts of the inbox that a page styles through the bell. */
+/** Parts of the inbox that pages can style through the bell. */
 const PARTS =
   'header,heading,button,toolbar,tabs,tab,tab-selected,list,item,item-unread,title,body,meta,' +
   'avatar,icon,actions,action,dot,empty,banner,footer,switch';
@@ -21,7 +21,7 @@ const BELL = 'M18 9a6 6 0 1 0-12 0c0 6-2.5 7-2.5 7h17S18 15 18 9M10 20a2.2 2.2 0
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element with attributes; those with an empty name of a part have none. */
+/** Creates an element with attributes. Without a part name it is visually hidden. */
 function make(tag: string, part: string, attributes: Record<string, string>): HTMLElement {
   const made = document.createElement(tag);
   made.className = part || 'vh';
@@ -34,7 +34,7 @@ export class TidingsBell extends StoreElement {
   readonly #badge: HTMLElement;
   readonly #panel: HTMLElement;
   readonly #announcer: Announcer;
-  /** Where the panel is. */
+  /** The position of the panel. */
   readonly #place = sheet(':host{}');
   #inbox: TidingsInbox | undefined;
   #told: Overview | undefined;
@@ -66,7 +66,7 @@ export class TidingsBell extends StoreElement {
   #listen() {
     const button = this.#button;
     button.onclick = () => void this.toggle();
-    // What is about to be wanted is fetched.
+    // Preload the panel's code.
     button.onpointerenter = button.onfocus = () => void parts().catch(() => {});
     button.onanimationend = () => button.classList.remove('rings');
     this.root.addEventListener('keydown', (event) => {
@@ -77,7 +77,7 @@ export class TidingsBell extends StoreElement {
     });
     this.root.addEventListener('focusout', (event) => {
       const next = (event as FocusEvent).relatedTarget as Node | null;
-      // What the page has put into its slots is the panel's, too.
+      // Content that the page puts into slots counts as part of the panel.
       if (next && !this.contains(next) && !this.root.contains(next)) this.hide(false);
     });
   }
@@ -141,7 +141,7 @@ export class TidingsBell extends StoreElement {
     return this.isOpen ? this.hide() : this.show();
   }
 
-  /** Opens the panel, and moves the focus into it. */
+  /** Opens the panel and moves the focus into it. */
   async show() {
     if (this.isOpen || !this.isConnected) return;
     const panel = this.#panel;
@@ -156,7 +156,7 @@ export class TidingsBell extends StoreElement {
     try {
       this.#inbox ??= document.createElement((await parts()).inbox) as TidingsInbox;
     } catch {
-      // Without its parts (the server is away) there is nothing to show; the next click tries again.
+      // The code could not be loaded (the server is down), so there is nothing to show. The next click tries again.
       return this.hide();
     }
     if (!this.isOpen) return;
@@ -164,7 +164,7 @@ export class TidingsBell extends StoreElement {
     panel.append(this.#inbox);
   }
 
-  /** Closes the panel; the focus goes back to the bell if it was inside. */
+  /** Closes the panel. If the focus was inside, it returns to the bell. */
   hide(isFocusReturned = this.root.activeElement !== null) {
     if (!this.isOpen) return;
     const panel = this.#panel;
@@ -174,7 +174,7 @@ export class TidingsBell extends StoreElement {
     panel.classList.remove('open');
     this.#button.setAttribute('aria-expanded', 'false');
     if (isFocusReturned) this.focus({ preventScroll: true });
-    // Where there are no popovers the class alone shows and hides.
+    // In browsers without popovers, the class alone shows and hides the panel.
     if (panel.isConnected) panel.hidePopover?.();
     this.#inbox?.remove();
   }
@@ -188,7 +188,7 @@ export class TidingsBell extends StoreElement {
     if (!event.composedPath().includes(this)) this.hide(false);
   };
 
-  /** Gives the inbox what the bell was given. */
+  /** Passes attributes, properties and slots on to the inbox. */
   #pass(inbox: TidingsInbox) {
     for (const name of ATTRIBUTES) {
       const value = this.getAttribute(name);
@@ -202,7 +202,7 @@ export class TidingsBell extends StoreElement {
     for (const name of SLOTS) {
       const given = this.querySelector(`:scope > [slot="${name}"]`);
       const slot = inbox.querySelector<HTMLSlotElement>(`slot[name="${name}"]`);
-      // An empty slot in between would hide what the inbox itself has for it.
+      // An empty slot would hide the inbox's default content.
       if (!given) slot?.remove();
       else if (!slot) Object.assign(inbox.appendChild(document.createElement('slot')), { name, slot: name });
     }
@@ -213,7 +213,7 @@ export class TidingsBell extends StoreElement {
 
 let fetched: Promise<typeof import('./panel.ts')> | undefined;
 
-/** The inbox and the preferences; fetched once, again only if that failed. */
+/** The inbox and the preferences; loaded once, and again only after a failure. */
 export function parts() {
   fetched ??= import('./panel.ts').catch((error) => {
     fetched = undefined;

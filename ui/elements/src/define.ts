@@ -1,8 +1,8 @@
-// Custom elements have one registry for the whole page, and nobody can leave it.
+// A page has a single registry of custom elements, and names cannot be unregistered.
 
 /**
- * Registers a class and gives the name it has got: the plain one if it is free. Another version that came first keeps it, and this
- * one is used under a name of its own by its own elements only.
+ * Registers a class and returns its name: the plain name if it is free. If another version has it, this version gets a
+ * numbered name that only its own elements use.
  */
 export function define(name: string, element: CustomElementConstructor): string {
   for (let tries = 1, own = name; ; own = `${name}-${++tries}`) {

@@ -1,17 +1,17 @@
-// What all three elements have in common: a store, a language, and when they render.
+// The base of all three elements: store, language, and rendering.
 
 import type { Item, Readable, Tidings } from '../../client/src/index.ts';
 import base from './base.css';
 import { codes, hold, type Hold, type Token } from './source.ts';
 import { language, localeOf, type Language, type Texts } from './texts.ts';
 
-/** Set by pages as properties, and by the bell for what is in it. */
+/** Properties that pages set, and that the bell sets on its inbox. */
 const PROPERTIES = ['token', 'texts', 'icons', 'renderItem', 'closes'] as const;
 
-/** There is no DOM where pages are rendered on a server; the classes must only exist there. */
+/** On a server there is no DOM, but the classes must still be importable. */
 const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
 
-/** A style sheet from text; no `<style>` and no `style` attribute, so that a policy without `unsafe-inline` has nothing to refuse. */
+/** A style sheet from a string. Unlike `<style>` and `style` attributes, it needs no `unsafe-inline` in the policy. */
 export function sheet(text: string): CSSStyleSheet {
   const made = new CSSStyleSheet();
   made.replaceSync(text);
@@ -20,7 +20,7 @@ export function sheet(text: string): CSSStyleSheet {
 
 const sheets = new Map<string, CSSStyleSheet>();
 
-/** The same sheet for the same text. */
+/** Returns the same sheet for the same text. */
 function shared(text: string): CSSStyleSheet {
   let found = sheets.get(text);
   if (!found) sheets.set(text, (found = sheet(text)));
@@ -30,15 +30,15 @@ function shared(text: string): CSSStyleSheet {
 export abstract class StoreElement extends Base {
   static observedAttributes = ['server', 'types', 'cap', 'locale', 'lang', 'placement', 'tabs', 'no-preferences'];
 
-  /** Gives a token for whoever is signed in; asked for whenever one is needed. */
+  /** Returns a token of the user; called whenever one is needed. */
   declare token: Token | null | undefined;
-  /** Words of the page's own, instead of ours or for another language. */
+  /** The page's own texts, as replacements or for another language. */
   declare texts: Partial<Texts> | undefined;
-  /** Paths of icons, 24 by 24, by the names that message types have. */
+  /** Paths of 24 × 24 icons, by the icon names of message types. */
   declare icons: Record<string, string> | undefined;
-  /** Makes what stands in an item below its title: text or an element. Undefined for what stands there by itself. */
+  /** Renders the part of an item below its title: a string or an element, or undefined for the default. */
   declare renderItem: ((item: Item) => unknown) | undefined;
-  /** Closes what the element stands in. The bell sets it for its inbox, and then speaks of what is new itself. */
+  /** Closes the surrounding panel. Set by the bell on its inbox; the bell then also announces new items itself. */
   declare closes: (() => void) | undefined;
 
   protected readonly root: ShadowRoot;
@@ -52,7 +52,7 @@ export abstract class StoreElement extends Base {
     super();
     this.root = this.attachShadow({ mode: 'open' });
     this.root.adoptedStyleSheets = [shared(base), shared(css)];
-    // A page may have set them before the class was there; they would hide the accessors.
+    // A page may have set properties before the class was defined; they would shadow the accessors.
     for (const name of [...PROPERTIES, 'store'] as const) {
       if (!Object.hasOwn(this, name)) continue;
       const value = this[name];
@@ -77,18 +77,18 @@ export abstract class StoreElement extends Base {
     }
   }
 
-  /** The store that is shown: the page's own, or the one that was made from `server` and `token`. */
+  /** The visible store: the page's own, or one made from `server` and `token`. */
   get store(): Tidings | null {
     return this.#store ?? this.#hold?.store ?? null;
   }
-  /** Also one of `@tidings/client`, which is another class of the same. */
+  /** Also accepts a store of `@tidings/client`, another class with the same interface. */
   set store(store: Pick<Tidings, keyof Tidings> | null) {
     if (store === this.#store) return;
     this.#store = store as Tidings | null;
     this.later();
   }
 
-  /** Forgets whoever was signed in, in all tabs. */
+  /** Signs the user out, in all tabs. */
   signOut() {
     this.store?.signOut();
   }
@@ -105,12 +105,12 @@ export abstract class StoreElement extends Base {
     this.later();
   }
 
-  /** Subscribes to what is shown of a store; what is returned ends it. */
+  /** Subscribes to the store; returns functions that unsubscribe. */
   protected abstract attach(store: Tidings): (() => void)[];
-  /** Shows what is there now. */
+  /** Renders the current state. */
   protected abstract render(): void;
 
-  /** Renders soon: several changes at once are one. */
+  /** Schedules a render; several changes cause only one. */
   protected later = () => {
     if (this.#isQueued) return;
     this.#isQueued = true;
@@ -135,7 +135,7 @@ export abstract class StoreElement extends Base {
     this.#hold = undefined;
   }
 
-  /** Renders now, in the language and with the store that are wanted now. */
+  /** Renders now, with the current language and store. */
   protected refresh() {
     if (!this.isConnected) return;
     this.language = language(localeOf(this), this.texts, this.later);
@@ -157,7 +157,7 @@ export abstract class StoreElement extends Base {
     this.render();
   }
 
-  /** An event of ours: it leaves shadow roots, and a page can prevent what follows. */
+  /** Dispatches an event that crosses shadow roots; returns false if the page has prevented the default. */
   protected tell(name: string, detail: object): boolean {
     return this.dispatchEvent(new CustomEvent(`tidings-${name}`, { detail, bubbles: true, composed: true, cancelable: true }));
   }

@@ -1,4 +1,4 @@
-// The list of articles: each stays the same element as long as its item is there, and keys move between them.
+// The list of articles. Each item keeps its element, and keys move the focus between articles.
 
 import { render } from 'lit-html';
 
@@ -7,10 +7,10 @@ import { itemView, type ItemView } from './item.ts';
 
 type Shared = Omit<ItemView, 'item' | 'isCurrent' | 'own'>;
 
-/** What each article was made of: with a long list, one that is made of the same takes no time. */
+/** What each article was rendered from. Unchanged articles are skipped, which matters for long lists. */
 const shown = new WeakMap<Element, unknown[]>();
 
-/** Brings the articles in line with the items; what stays is not moved, so that the focus and the place in the list stay too. */
+/** Updates the articles to match the items. Remaining articles are not moved, which keeps focus and scroll position. */
 export function showFeed(
   feed: HTMLElement,
   items: readonly Item[],
@@ -49,8 +49,8 @@ export function showFeed(
 }
 
 /**
- * Moves the focus between articles, by the keys of https://www.w3.org/WAI/ARIA/apg/patterns/feed/ and arrows; gives whether the key meant
- * that. `more` is told when it comes to the last one.
+ * Moves the focus between articles with arrows and the keys of https://www.w3.org/WAI/ARIA/apg/patterns/feed/; returns
+ * whether the key was one of them. Calls `more` at the last article.
  */
 export function moveInFeed({ target, key, ctrlKey }: KeyboardEvent, root: ShadowRoot, more: () => void): boolean {
   const articles = [...root.querySelectorAll('article')];

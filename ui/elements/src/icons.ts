@@ -1,8 +1,8 @@
-// Line icons, 24 by 24, as paths.
+// Line icons, 24 × 24, as paths.
 
 import { svg, type TemplateResult } from 'lit-html';
 
-/** What buttons show. */
+/** The icons of buttons. */
 export const SIGNS = {
   all: 'm1.5 13 4 4L15 7M11 15.5l1.5 1.5L22.5 7',
   check: 'm4.5 12.5 5 5 10-11',
@@ -17,7 +17,7 @@ export const SIGNS = {
     'M3 3l18 18M8.5 16.5a5 5 0 0 1 6.5-.4M5 13a10 10 0 0 1 5-2.7M2 9.5a15 15 0 0 1 4.5-2.9M11 5a15 15 0 0 1 11 4.5M12 20h.01',
 } as const;
 
-/** What message types may name as their icon. A page adds its own by the property `icons`. */
+/** The icon names that message types can use. Pages add more with the property `icons`. */
 const NAMED: Record<string, string> = {
   bell: 'M18 9a6 6 0 1 0-12 0c0 6-2.5 7-2.5 7h17S18 15 18 9M10 20a2.2 2.2 0 0 0 4 0',
   comment: 'M4 5h16v11h-9l-5 4v-4H4z',
@@ -33,7 +33,7 @@ export function sign(path: string): TemplateResult {
   return svg`<svg viewBox="0 0 24 24" aria-hidden="true"><path d=${path}></path></svg>` as TemplateResult;
 }
 
-/** An icon by its name; the page's own first. */
+/** An icon by name; the page's own icons take precedence. */
 export function named(name: string, own: Record<string, string> | undefined): TemplateResult | undefined {
   const path = own && Object.hasOwn(own, name) ? own[name] : Object.hasOwn(NAMED, name) ? NAMED[name] : undefined;
   return path ? sign(path) : undefined;

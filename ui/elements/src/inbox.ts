@@ -1,4 +1,4 @@
-// The inbox: tabs, filters, and a list that goes on.
+// The inbox: tabs, filters, and a list that loads more on scrolling.
 
 import { html, nothing, render, type TemplateResult } from 'lit-html';
 
@@ -15,7 +15,7 @@ import { stateView, type View } from './states.ts';
 import { tabsOf, tabsView, type Tab } from './tabs.ts';
 import type { Key } from './texts.ts';
 
-/** What is said when it is done. */
+/** Announcements after actions. */
 const DONE: Record<Act, Key> = {
   markRead: 'read',
   markUnread: 'unreadAgain',
@@ -29,14 +29,14 @@ const VIEWS: View[] = ['inbox', 'unread', 'archive'];
 const NOTHING_YET: ListState = { status: 'loading', items: [], hasMore: false, isFetching: true };
 
 export class TidingsInbox extends StoreElement {
-  /** The code of the type whose tab is chosen; empty for all. */
+  /** The code of the selected type; empty for all. */
   #chosen = '';
   #view: View = 'inbox';
-  /** Whether the preferences are shown instead. */
+  /** Whether the preferences are open. */
   #isChoosing = false;
-  /** The id of the item that has the focus, or would get it. */
+  /** The id of the item that has the focus, or gets it next. */
   #current = '';
-  /** What went wrong with a mark. */
+  /** The problem of the last mark. */
   #problem: Problem | undefined;
   #list: InboxList | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -44,7 +44,7 @@ export class TidingsInbox extends StoreElement {
   #announcer: Announcer | undefined;
   #preferences: TidingsPreferences | undefined;
   #told: Overview | undefined;
-  /** Tells that the end of the list is in sight. */
+  /** Observes whether the end of the list is near. */
   #sight: IntersectionObserver | undefined;
 
   constructor() {
@@ -53,7 +53,7 @@ export class TidingsInbox extends StoreElement {
 
   connectedCallback() {
     super.connectedCallback();
-    // "5 minutes ago" grows old.
+    // Updates relative times such as "5 minutes ago".
     this.#clock = setInterval(this.later, 60_000);
   }
 
@@ -94,12 +94,12 @@ export class TidingsInbox extends StoreElement {
     return this.#list?.get() ?? NOTHING_YET;
   }
 
-  /** The types that are listed now; all where it is undefined. */
+  /** The listed types; undefined for all. */
   get #types(): string[] | undefined {
     return this.#chosen ? [this.#chosen] : this.codes;
   }
 
-  /** Subscribes to the list that is wanted now. */
+  /** Subscribes to the list for the current tab and view. */
   #follow(store: Tidings) {
     const filter: Filter = {};
     if (this.#types) filter.types = this.#types;
@@ -139,7 +139,7 @@ export class TidingsInbox extends StoreElement {
         this.renderItem,
       );
     }
-    // The focus goes to what has taken the place of an item that went.
+    // If the focused item is gone, the focus moves to the item in its place.
     if (focused && !focused.isConnected)
       (root.querySelector<HTMLElement>('article[tabindex="0"]') ?? root.querySelector<HTMLElement>('.scroller'))?.focus();
     this.#announcer ??= new Announcer(root.querySelector('.news')!, () => this.language);
@@ -150,7 +150,7 @@ export class TidingsInbox extends StoreElement {
     }
   }
 
-  /** An observer tells changes alone; so it looks anew after each page, which may have been too short to move the end. */
+  /** Observers only report changes, so observe again after each page: a short page may leave the end in view. */
   #watchEnd() {
     const scroller = this.root.querySelector('.scroller');
     this.#sight?.disconnect();
@@ -169,7 +169,7 @@ export class TidingsInbox extends StoreElement {
   };
 
   #open = (item: Item, event: Event) => {
-    // The middle button opens links elsewhere; the right one opens nothing.
+    // The middle button opens links in a new tab; the right button opens nothing.
     if (event.type === 'auxclick' && (event as MouseEvent).button !== 1) return;
     if (!item.isRead) void this.#do(this.store!.markRead({ ids: [item.id] }));
     if (event.type !== 'click') return;
@@ -181,12 +181,12 @@ export class TidingsInbox extends StoreElement {
   #markAll = () => {
     const [newest] = this.#state.items;
     if (!newest) return;
-    // What comes while the button is pressed stays unread.
+    // Items that arrive meanwhile stay unread.
     const which: Which = { upTo: newest.cursor, ...(this.#types && { types: this.#types }) };
     void this.#do(this.store!.markRead(which), 'read');
   };
 
-  /** Says how a mark went, which the store undoes where the server refuses it. */
+  /** Announces the result of a mark. The store undoes it if the server refuses it. */
   async #do(mark: Promise<void>, done?: Key) {
     this.#problem = undefined;
     try {
@@ -198,7 +198,7 @@ export class TidingsInbox extends StoreElement {
     }
   }
 
-  /** For screen readers; the same again is a change only if it was away in between. */
+  /** For screen readers, which ignore an unchanged text: clear it in between. */
   #say(text: string) {
     const region = this.root.querySelector('.done');
     if (!region) return;
@@ -255,7 +255,7 @@ export class TidingsInbox extends StoreElement {
 
   #button(key: Key, icon: keyof typeof SIGNS, click: () => void, isDisabled = false): TemplateResult {
     const name = this.language.say(key);
-    // It keeps the focus when there is nothing left to do for it.
+    // Stays focusable when there is nothing to do.
     return html`<button type="button" class="icon ${key}" part="button" aria-label=${name} title=${name}
       aria-disabled=${isDisabled} @click=${() => isDisabled || click()}>${sign(SIGNS[icon])}</button>`;
   }
@@ -267,7 +267,7 @@ export class TidingsInbox extends StoreElement {
   }
 
   #choices(): TidingsPreferences {
-    // Another version of ours may have the plain name.
+    // Another version of this package may own the plain name.
     const preferences = (this.#preferences ??= document.createElement(
       define('tidings-preferences', TidingsPreferences),
     ) as TidingsPreferences);

@@ -1,4 +1,4 @@
-// The entry: registers the bell at once, the others when the page has had time to paint.
+// The entry point: registers the bell at once, and the other elements after the first paint.
 
 import { parts, TidingsBell } from './bell.ts';
 import { define } from './define.ts';

@@ -1,4 +1,4 @@
-// One item as it stands in the list.
+// One item of the list.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 
@@ -7,17 +7,17 @@ import { named, sign, SIGNS } from './icons.ts';
 import { safeLink, safePicture } from './link.ts';
 import type { Key, Language } from './texts.ts';
 
-/** What may be done with an item. */
+/** The actions on an item. */
 export type Act = 'markRead' | 'markUnread' | 'archive' | 'unarchive' | 'remove';
 
 export interface ItemView {
   language: Language;
   item: Item;
-  /** Whether the focus is here, or would come here: its buttons are in the tab order. */
+  /** Whether the item has the focus or gets it next: only then are its buttons in the tab order. */
   isCurrent: boolean;
   now: number;
   icons: Record<string, string> | undefined;
-  /** What the page wants to stand here. */
+  /** The page's own content for this item. */
   own: unknown;
   open(item: Item, event: Event): void;
   act(item: Item, act: Act): void;
@@ -47,7 +47,7 @@ export function itemView(view: ItemView): TemplateResult {
     ${item.isRead ? nothing : html`<span class="dot" part="dot"></span>`}`;
 }
 
-/** The title leads where the item leads; the whole item is its area to click. */
+/** The title is the link of the item; its clickable area covers the whole item. */
 function title({ item, open }: ItemView, order: number): TemplateResult {
   const link = safeLink(item.link);
   const clicked = (event: Event) => open(item, event);
@@ -62,7 +62,7 @@ function action({ item, language, act }: ItemView, order: number, what: Act, ico
     @click=${() => act(item, what)}>${sign(SIGNS[icon])}</button>`;
 }
 
-/** Who it is from, or else what it is: a picture, an icon, or a letter. */
+/** The sender's picture or initials; without a sender, the picture or icon of the type. */
 function lead({ item: { sender, type }, icons }: ItemView): TemplateResult {
   const face = safePicture(sender?.avatarUrl);
   const picture = face ?? (sender ? undefined : safePicture(type.icon));
@@ -74,12 +74,12 @@ function lead({ item: { sender, type }, icons }: ItemView): TemplateResult {
   </span>`;
 }
 
-/** A picture that does not come shows what is behind it. */
+/** Hides a picture that fails to load, which shows the fallback behind it. */
 function gone(event: Event) {
   (event.target as HTMLElement).hidden = true;
 }
 
-/** The first letters of the first and the last word, whole even where they are of several code points. */
+/** The first letters of the first and last word, by grapheme, which may be several code points. */
 function initials(name: string): string {
   const words = name.trim().split(/\s+/);
   const ends = words.length > 1 ? [words[0]!, words.at(-1)!] : words;

@@ -1,4 +1,4 @@
-/** Where a click may lead: an http(s) address or a path of this page's origin; nothing else is a link. */
+/** A safe link target: an http(s) URL or a path; undefined for anything else. */
 export function safeLink(link: string | null): string | undefined {
   if (!link || !/^(https?:\/\/|\/)/i.test(link)) return undefined;
   try {
@@ -8,7 +8,7 @@ export function safeLink(link: string | null): string | undefined {
   }
 }
 
-/** Where a picture may come from. */
+/** A safe picture URL: https only. */
 export function safePicture(address: string | null | undefined): string | undefined {
   return address && /^https:\/\//i.test(address) ? address : undefined;
 }

@@ -1,6 +1,6 @@
-// What the bell opens, and what a page may have without one.
+// The elements besides the bell: inbox and preferences.
 
-// Everything that the entry has is in one file with this, instead of in two that wait for each other.
+// This import makes the bundler put the shared code into one file instead of two that load in sequence.
 import './index.ts';
 
 import { define } from './define.ts';

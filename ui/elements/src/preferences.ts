@@ -1,4 +1,4 @@
-// Which message types the user wants to hear of.
+// The user's preferences: which message types they want.
 
 import { html, nothing, render } from 'lit-html';
 
@@ -30,7 +30,7 @@ export class TidingsPreferences extends StoreElement {
     } catch (error) {
       this.#failed = error as Problem;
     }
-    // The browser has moved the switch; what counts is what the store has.
+    // The browser has already toggled the switch; reset it to the store's state.
     box.checked = this.#state.types.find(({ type }) => type.code === code)?.isWanted ?? false;
     this.later();
   }

@@ -1,13 +1,13 @@
-// Subscribes a browser to Web Push, for whoever is signed in: `import { subscribe } from 'https://tidings.example/ui/1/push-subscribe.js'`.
+// Web Push for a page's user: `import { subscribe } from 'https://tidings.example/ui/1/push-subscribe.js'`.
 
 import type { Options } from '../../client/src/index.ts';
 
 export interface Wish {
-  /** Where Tidings is; where this script came from if it is left out. */
+  /** The server's address; default: where this script came from. */
   server?: string;
-  /** Gives a token of whoever is signed in. */
+  /** Returns a token of the user. */
   token: Options['token'];
-  /** The page's own service worker, which imports `push.js`; `/tidings-push.js` if it is left out. */
+  /** The page's own service worker, which imports `push.js`; default: `/tidings-push.js`. */
   worker?: string;
 }
 
@@ -23,7 +23,7 @@ async function ask(wish: Wish, query: string, of?: unknown): Promise<{ webPushKe
   return data;
 }
 
-/** The browser's subscription by a key; one by another key, which nobody can use any more, gives way. */
+/** The browser's subscription for a key. Replaces one for another key, which the server could not use. */
 async function subscription(manager: PushManager, key: string): Promise<PushSubscription> {
   const options = { userVisibleOnly: true, applicationServerKey: key };
   try {
@@ -37,9 +37,9 @@ async function subscription(manager: PushManager, key: string): Promise<PushSubs
 }
 
 /**
- * Reaches whoever is signed in in this browser from now on. Asks for their permission where nobody has yet, and so is to be called by a
- * click; once it is given, at each visit and after each sign-in. False where they do not want it, the browser has no Web Push or the
- * server sends none.
+ * Sends push messages to this browser for its user. The first call asks for permission, so call it on a click; later,
+ * call it at each visit and after each sign-in. Returns false if the user refuses, the browser lacks Web Push, or the
+ * server has it disabled.
  */
 export async function subscribe(wish: Wish): Promise<boolean> {
   if (!('PushManager' in globalThis) || (await Notification.requestPermission()) !== 'granted') return false;
@@ -51,7 +51,7 @@ export async function subscribe(wish: Wish): Promise<boolean> {
   return true;
 }
 
-/** Reaches nobody in this browser any more: before they sign out, as long as there is a token. */
+/** Stops push messages to this browser. Call it before the sign-out, while there is still a token. */
 export async function unsubscribe(wish: Wish): Promise<void> {
   const registration = await navigator.serviceWorker?.getRegistration();
   const subscription = await registration?.pushManager.getSubscription();

@@ -1,7 +1,7 @@
-// What a service worker needs to show what Web Push brings, and to open what it is about. A page's own worker has it by
+// Shows push messages in a service worker and opens their links. A page's own worker loads it with
 // `importScripts('https://tidings.example/ui/1/push.js')`.
 
-/** What the server sends. */
+/** The message of the server. */
 interface Told {
   id: string;
   type: string;
@@ -16,7 +16,7 @@ interface Page {
   focus(): Promise<unknown>;
 }
 
-/** As much of a worker's surroundings as is used. */
+/** The parts of the worker's global scope that are used. */
 interface Worker {
   registration: { scope: string; showNotification(title: string, options: NotificationOptions): Promise<void> };
   clients: {
@@ -33,14 +33,14 @@ interface Lasting {
 
 const { registration, clients, addEventListener } = self as unknown as Worker;
 
-/** Where a click leads: https, or this worker's own scheme, which is http in development; home where the link is none of these. */
+/** The target of a click: https, or the worker's own scheme (http in development); otherwise the home page. */
 function target(link: string | undefined): string {
   const home = registration.scope;
   try {
     const { protocol, href } = new URL(link ?? home, home);
     if (protocol === 'https:' || (protocol === 'http:' && home.startsWith('http:'))) return href;
   } catch {
-    // It is no link.
+    // Not a valid link.
   }
   return home;
 }
@@ -55,7 +55,7 @@ addEventListener('push', (event) => {
   const told = event.data?.json();
   if (!told) return;
   const { id, type, title, body, link, lang = '' } = told;
-  // What comes again under the same id stands instead of what was there.
+  // A repeated message with the same id replaces the visible one.
   event.waitUntil(registration.showNotification(title, { body, lang, tag: id, data: { id, type, link } }));
 });
 

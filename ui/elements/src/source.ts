@@ -1,17 +1,17 @@
-// Which store an element shows. Elements of a page that want the same share one, so that it asks and connects once.
+// Stores of elements. Elements with the same settings share a store, which then sends requests and connects once.
 
 import { Tidings, type Options } from '../../client/src/index.ts';
 
 export type Token = Options['token'];
 
-/** What an element says of where its notifications come from. */
+/** An element's settings. */
 export interface Wish {
-  /** Where Tidings is; where these scripts came from if it is left out. */
+  /** The server's address; default: where these scripts came from. */
   server?: string | null;
   token?: Token | null | undefined;
   types?: readonly string[] | undefined;
   cap?: number | undefined;
-  /** A store of the page's own, which the page closes. */
+  /** The page's own store; the page closes it. */
   store?: Tidings | null;
 }
 
@@ -22,13 +22,13 @@ interface Held {
 
 const held = new Map<Token, Map<string, Held>>();
 
-/** A hold on a store. `release` it once; the last one closes it. */
+/** A reference to a store. Call `release` once; the last release closes the store. */
 export interface Hold {
   store: Tidings;
   release(): void;
 }
 
-/** The store of a wish; undefined as long as nobody has said how to get a token. */
+/** The store for these settings; undefined without a token function. */
 export function hold({ server, token, types, cap, store }: Wish): Hold | undefined {
   if (store) return { store, release() {} };
   if (!token) return undefined;
@@ -43,7 +43,7 @@ export function hold({ server, token, types, cap, store }: Wish): Hold | undefin
   return {
     store: shared,
     release() {
-      // An element that is moved leaves and comes back at once.
+      // Moving an element removes and adds it in the same task, so release later.
       setTimeout(() => {
         if (--entry.holders > 0) return;
         ofToken.delete(key);
@@ -54,7 +54,7 @@ export function hold({ server, token, types, cap, store }: Wish): Hold | undefin
   };
 }
 
-/** `types="comment release"`: codes by spaces or commas. */
+/** Parses `types="comment release"`: codes separated by spaces or commas. */
 export function codes(attribute: string | null): string[] | undefined {
   const found = attribute?.split(/[\s,]+/).filter(Boolean);
   return found?.length ? found : undefined;

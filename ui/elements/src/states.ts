@@ -1,4 +1,4 @@
-// What stands where there are no items, and above them where something is amiss.
+// Placeholders of an empty list, and banners about problems.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 
@@ -11,7 +11,7 @@ export type View = 'inbox' | 'unread' | 'archive';
 export interface StateView {
   state: ListState;
   view: View;
-  /** What went wrong with a mark. */
+  /** The problem of the last mark. */
   problem: Problem | undefined;
   language: Language;
   retry(): void;
@@ -22,11 +22,11 @@ const EMPTY = { inbox: 'empty', unread: 'emptyUnread', archive: 'emptyArchive' }
 export function stateView({ state, view, problem, language, retry }: StateView): TemplateResult {
   const { status, items } = state;
   const wrong = status === 'offline' || status === 'refused' ? status : state.problem || problem ? 'failed' : undefined;
-  // Without a connection it tries again by itself, and without a token it is not for us to try.
+  // Offers a retry only for errors: offline, the store retries by itself; without a valid token, a retry is useless.
   const again =
     wrong === 'failed' ? html`<button type="button" class="plain" @click=${retry}>${language.say('retry')}</button>` : nothing;
   if (items.length > 0) {
-    // It is said where the user is looking, and by a screen reader.
+    // A status region: visible near the list, and announced by screen readers.
     return html`<div role="status">${
       wrong
         ? html`<div class="banner ${wrong}" part="banner">${language.say(wrong)}${again}</div>`

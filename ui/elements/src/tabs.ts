@@ -1,4 +1,4 @@
-// The tabs: everything, and each message type that has something.
+// The tabs: all, and one for each message type with items.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 
@@ -6,7 +6,7 @@ import type { Count, Overview } from '../../client/src/index.ts';
 import type { Language } from './texts.ts';
 
 export interface Tab {
-  /** The code of a message type; empty for all of them. */
+  /** The code of a message type; empty for all. */
   code: string;
   title: string;
   unread: Count;
@@ -16,7 +16,7 @@ export function tabsOf({ types, unread }: Overview, mode: string | null, chosen:
   if (mode === 'none') return [];
   const some = types.filter((entry) => entry.latest || entry.unread.count > 0 || entry.type.code === chosen);
   const tabs = some.map((entry): Tab => ({ code: entry.type.code, title: entry.type.title, unread: entry.unread }));
-  // One type alone is everything.
+  // A single type would equal the tab for all.
   if (tabs.length < 2 && !chosen) return [];
   return mode === 'types' ? tabs : [{ code: '', title: language.say('all'), unread }, ...tabs];
 }
@@ -37,7 +37,7 @@ export function tabsView(tabs: Tab[], chosen: string, language: Language, choose
   </div>`;
 }
 
-/** Arrows go along the line as it is read, Home and End to its ends. */
+/** Arrow keys move in reading direction, Home and End to the ends. */
 function moved(event: KeyboardEvent) {
   const list = event.currentTarget as HTMLElement;
   const tabs = [...list.querySelectorAll<HTMLElement>('[role=tab]')];

@@ -1,4 +1,4 @@
-// The words of the elements, in the language of the page.
+// The texts of the elements in the page's language.
 
 import english from './locales/en.ts';
 
@@ -6,7 +6,7 @@ type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 export type Texts = { [key in keyof typeof english]: (typeof english)[key] extends string ? string : Forms };
 export type Key = keyof Texts;
 
-/** The other languages, each a file of its own that comes when it is needed. */
+/** The other languages; each is a file that loads on demand. */
 const loaders: Record<string, () => Promise<{ default: Texts }>> = {
   ar: () => import('./locales/ar.ts'),
   de: () => import('./locales/de.ts'),
@@ -18,7 +18,7 @@ const loaders: Record<string, () => Promise<{ default: Texts }>> = {
   'zh-Hans': () => import('./locales/zh-Hans.ts'),
 };
 
-/** What texts are there for a language tag: that of its language, and for Chinese of its script. */
+/** The name of a language tag's texts: its language, and for Chinese also its script. */
 function found(tag: string): string {
   try {
     const { language, script } = new Intl.Locale(tag).maximize();
@@ -28,7 +28,7 @@ function found(tag: string): string {
   }
 }
 
-/** The language that an element stands in: its own attribute, or the nearest `lang` around it, or the browser's. */
+/** The language of an element: its own attribute, the nearest `lang`, or the browser's language. */
 export function localeOf(element: Element): string {
   for (let at: Element | null = element; at;) {
     const lang = at === element ? at.getAttribute('locale') || at.getAttribute('lang') : at.getAttribute('lang');
@@ -39,10 +39,10 @@ export function localeOf(element: Element): string {
   return navigator.language;
 }
 
-/** Texts of one language, with its numbers and times. */
+/** Texts of one language, with its formats for numbers and times. */
 export class Language {
   readonly locale: string;
-  /** Set where the texts run from right to left; where they do not, the page decides. */
+  /** Set for right-to-left texts; otherwise the page decides. */
   readonly direction: 'rtl' | undefined;
   readonly #texts: Partial<Texts>;
   readonly #plural: Intl.PluralRules;
@@ -53,7 +53,7 @@ export class Language {
       this.#plural = new Intl.PluralRules(locale);
       this.locale = locale;
     } catch {
-      // `lang="english"` is not a language tag.
+      // `lang="english"` is not a valid language tag.
       this.#plural = new Intl.PluralRules((this.locale = 'en'));
     }
     this.direction = found(this.locale) === 'ar' ? 'rtl' : undefined;
@@ -61,11 +61,11 @@ export class Language {
     this.#texts = texts;
   }
 
-  /** A text; `n` chooses its plural, and `shown` stands where the number differs from it, as in "99+". */
+  /** A text. `n` selects the plural form; `shown` is the displayed number if it differs, as in "99+". */
   say(key: Key, n = 0, shown = this.number(n), title = ''): string {
     const entry: string | Forms = this.#texts[key] ?? english[key];
     const text = typeof entry === 'string' ? entry : (entry[this.#plural.select(n)] ?? entry.other);
-    // A function, for `$&` in a title means nothing.
+    // A function, because a string such as `$&` in a title would be a replacement pattern.
     return text.replace(/\{(n|title)\}/g, (_, name) => (name === 'n' ? shown : title));
   }
 
@@ -73,12 +73,12 @@ export class Language {
     return this.#number.format(n);
   }
 
-  /** A count as it is shown: `99+` where there are more. */
+  /** A count for display: `99+` if there are more. */
   count({ count, exact }: { count: number; exact: boolean }): string {
     return this.number(count) + (exact ? '' : '+');
   }
 
-  /** How long ago, in words; a date beyond a week. */
+  /** Relative time in words; a date after a week. */
   ago(instant: string, now = Date.now()): string {
     const seconds = Math.min(0, (Date.parse(instant) - now) / 1000);
     for (const [unit, size, limit] of UNITS) {
@@ -94,7 +94,7 @@ export class Language {
   }
 }
 
-/** A unit, its seconds, and up to how many seconds ago it is used. */
+/** A unit, its length in seconds, and the age in seconds below which it is used. */
 const UNITS: [Intl.RelativeTimeFormatUnit, number, number][] = [
   ['second', 60, 60],
   ['minute', 60, 3600],
@@ -103,16 +103,16 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number, number][] = [
 ];
 
 const loaded = new Map<string, Texts>();
-/** The last, and what it was made of: the same words are the same object, so that what it has written need not be written again. */
+/** The last language and its inputs. Equal inputs return the same object, so that unchanged items are not rendered. */
 let last: unknown[] = [];
 
-/** The language of a locale, as far as it is here; `arrived` is called once, if more of it has come. */
+/** The language of a locale, with the texts loaded so far; `arrived` is called once if more have loaded. */
 export function language(locale: string, own: Partial<Texts> | undefined, arrived: () => void): Language {
   const name = found(locale);
   const texts = loaded.get(name);
   const load = loaders[name];
   if (!texts && load) {
-    // English stays where they cannot be had.
+    // If loading fails, English stays.
     load().then(
       ({ default: texts }) => {
         loaded.set(name, texts);
@@ -121,7 +121,7 @@ export function language(locale: string, own: Partial<Texts> | undefined, arrive
       () => {},
     );
   }
-  // A language that there are no texts of has English ones, and their plurals.
+  // A language without texts gets English texts and English plurals.
   const tag = load || own || name === 'en' ? locale : 'en';
   const made = [tag, texts, own];
   if (!made.every((part, at) => part === last[at])) last = [...made, new Language(tag, { ...texts, ...own })];

@@ -28,7 +28,7 @@ for (const name of ['ar', 'de', 'en', 'es', 'fr', 'ja', 'pt', 'ru', 'zh-Hans']) 
     for (const [key, forms] of Object.entries(own)) {
       if (typeof forms === 'string') continue;
       assert.ok(forms.other, key);
-      // One new item is announced by its title.
+      // A single new item is announced by its title.
       for (let n = key === 'newItems' ? 2 : 1; n < 200; n++) {
         const form = rules.select(n);
         assert.ok(forms[form] || JSON.stringify(Object.values(forms)) === JSON.stringify([forms.other]), `${key}, ${form}`);

@@ -11,7 +11,7 @@ const { subscribe, unsubscribe } = await import(`data:text/javascript,${encodeUR
 
 const WISH = { server: 'https://tidings.example', token: () => 'a token' };
 
-/** A browser with a permission, a server with a key, and what they were asked. */
+/** A mock browser with a permission and a server with a key; records their calls. */
 function surroundings({ permission = 'granted', key = 'BNew', before } = {}) {
   const asked = [];
   let known = before;

@@ -1,4 +1,4 @@
-// Templates are compiled in the page; the Angular CLI does that beforehand, and needs no such line.
+// Compiles templates in the page. With the Angular CLI, which compiles ahead of time, remove this line.
 import '@angular/compiler';
 import { Component, CUSTOM_ELEMENTS_SCHEMA, signal } from '@angular/core';
 import { bootstrapApplication } from '@angular/platform-browser';

@@ -3,7 +3,7 @@ import { hydrateRoot } from 'react-dom/client';
 
 import { App } from './app.js';
 
-// Where no server renders it: `createRoot(main).render(…)`.
+// Without server rendering: `createRoot(main).render(…)`.
 hydrateRoot(
   document.querySelector('main')!,
   <StrictMode>

@@ -1,5 +1,5 @@
-// The custom elements of @tidings/elements, or of the server's script, as components. Before version 19 React makes attributes of
-// properties and hears no events of custom elements; these do both themselves, in any version. They show the store of the provider.
+// The custom elements of @tidings/elements, or of the server's script, as components with the provider's store. Before
+// version 19, React ignores properties and events of custom elements, so the components set and handle them.
 
 import type { Item, Overview, Problem } from '@tidings/client';
 import { createElement, forwardRef, useEffect, useImperativeHandle, useRef } from 'react';
@@ -9,7 +9,7 @@ import { useNewest } from './newest.js';
 import { useTidings } from './provider.js';
 
 export interface TidingsElement extends HTMLElement {
-  /** Forgets everything of whoever was signed in, in all tabs. */
+  /** Signs the user out, in all tabs. */
   signOut(): void;
 }
 
@@ -20,32 +20,32 @@ export interface BellElement extends TidingsElement {
   toggle(): void;
 }
 
-/** Attributes, properties and events as docs/ui.md has them; whatever else there is, as of any element. */
+/** Attributes, properties and events as in docs/ui.md, and those of any element. */
 export interface ElementProps extends Omit<HTMLAttributes<HTMLElement>, 'onError'> {
   locale?: string | undefined;
   theme?: 'auto' | 'light' | 'dark' | undefined;
-  /** Words of your own. */
+  /** Your own texts. */
   texts?: Record<string, string | Record<string, string>> | undefined;
   onError?: ((event: CustomEvent<{ problem: Problem }>) => void) | undefined;
 }
 
 export interface InboxProps extends ElementProps {
   tabs?: 'all' | 'types' | 'none' | undefined;
-  /** Without the button to the preferences. */
+  /** Hides the button of the preferences. */
   noPreferences?: boolean | undefined;
-  /** Paths of icons, 24 by 24, by the names that message types have. */
+  /** Paths of 24 × 24 icons, by the icon names of message types. */
   icons?: Record<string, string> | undefined;
-  /** Makes what stands in an item below its title: text or an element of the DOM. Undefined for what stands there by itself. */
+  /** Renders the part of an item below its title: a string or a DOM element, or undefined for the default. */
   renderItem?: ((item: Item) => unknown) | undefined;
-  /** An item is opened, and marked read; then its link is followed, unless `preventDefault` was called. */
+  /** The user opens an item, which is marked read. Its link is followed unless you call `preventDefault`. */
   onOpen?: ((event: CustomEvent<{ item: Item }>) => void) | undefined;
 }
 
 export interface BellProps extends InboxProps {
   placement?: 'bottom-start' | 'bottom-end' | 'top-start' | 'top-end' | undefined;
-  /** Something new has come. */
+  /** A new item has arrived. */
   onItem?: ((event: CustomEvent<{ item: Item }>) => void) | undefined;
-  /** Counts have changed. */
+  /** The overview has changed. */
   onOverview?: ((event: CustomEvent<{ overview: Overview }>) => void) | undefined;
 }
 
@@ -72,11 +72,11 @@ function component<P extends ElementProps, E extends TidingsElement>(tag: string
   }) as unknown as Component<P, E>;
 }
 
-/** `<tidings-bell>`: a button with a count, and the panel that it opens. */
+/** `<tidings-bell>`: a button with a count, and its panel. */
 export const Bell: Component<BellProps, BellElement> = /* @__PURE__ */ component('tidings-bell');
 
-/** `<tidings-inbox>`: what the bell opens, by itself. */
+/** `<tidings-inbox>`: the inbox without a bell. */
 export const Inbox: Component<InboxProps, TidingsElement> = /* @__PURE__ */ component('tidings-inbox');
 
-/** `<tidings-preferences>`: which message types the user wants to hear of. */
+/** `<tidings-preferences>`: which message types the user wants. */
 export const Preferences: Component<ElementProps, TidingsElement> = /* @__PURE__ */ component('tidings-preferences');

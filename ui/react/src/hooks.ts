@@ -1,4 +1,4 @@
-// What the store has, and what can be done with it. On a server, and while a page is hydrated, it is `loading`, and nothing is fetched.
+// State and actions of the store. On a server and during hydration the status is `loading`, and nothing is fetched.
 
 import type { Filter, Item, ListState, Overview, PreferencesState, Problem, Readable, Which } from '@tidings/client';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
@@ -14,25 +14,25 @@ function useReadable<T>({ subscribe, get }: Readable<T>, before: T): T {
   return useSyncExternalStore(subscribe, get, () => before);
 }
 
-/** Counts of what is unread, all together and by type. */
+/** Unread counts, in total and by type. */
 export function useOverview(): Overview {
   return useReadable(useTidings().overview, COUNTS);
 }
 
 /**
- * Items change at once, numbers when the server has said them. Without a connection a mark waits until there is one; what the server
- * refuses is undone, and thrown as `Problem`.
+ * Items change at once, counts when the server responds. Without a connection, marks wait for one. A mark that the
+ * server refuses is undone, and the promise rejects with a `Problem`.
  */
 export interface Marks {
   markRead(which: Which): Promise<void>;
   markUnread(which: Which): Promise<void>;
   archive(which: Which): Promise<void>;
   unarchive(which: Which): Promise<void>;
-  /** Deletes for good. */
+  /** Deletes permanently. */
   remove(which: Which): Promise<void>;
 }
 
-/** What a user does with items: the same functions as long as the store is the same. */
+/** Actions on items. Returns the same functions while the store is the same. */
 export function useMarks(): Marks {
   const tidings = useTidings();
   return useMemo(
@@ -48,13 +48,13 @@ export function useMarks(): Marks {
 }
 
 export interface InboxView extends ListState, Marks {
-  /** The next 30 older ones; nothing where there are none, or 500 are shown. */
+  /** Loads the next 30 older items, unless there are none or the list has 500. */
   fetchMore(): Promise<void>;
-  /** What is shown, once more from the server. */
+  /** Reloads the items of the list. */
   refresh(): Promise<void>;
 }
 
-/** A list, which is fetched, and kept current, while this is mounted. The same filter is the same list, also in another object. */
+/** A list, loaded and kept current while the component is mounted. Equal filters use the same list. */
 export function useInbox(filter?: Filter): InboxView {
   const list = useTidings().inbox(filter);
   const state = useReadable(list, ITEMS);
@@ -63,25 +63,25 @@ export function useInbox(filter?: Filter): InboxView {
 }
 
 export interface PreferencesView extends PreferencesState {
-  /** Is shown at once; a failure is undone, and thrown as `Problem`. */
+  /** Visible at once. If it fails, it is undone, and the promise rejects with a `Problem`. */
   set(type: string, isWanted: boolean): Promise<void>;
 }
 
-/** Which message types the user wants to hear of. */
+/** Which message types the user wants. */
 export function usePreferences(): PreferencesView {
   const { preferences } = useTidings();
   const state = useReadable(preferences, SWITCHES);
   return useMemo(() => ({ ...state, set: (type, isWanted) => preferences.set(type, isWanted) }), [state, preferences]);
 }
 
-/** Calls `heard` when something new has come, for toasts and sounds; what was there before is not. */
+/** Calls `heard` for each new item, for toasts and sounds; not for items already present. */
 export function useOnItem(heard: (item: Item) => void): void {
   const tidings = useTidings();
   const newest = useNewest(heard);
   useEffect(() => tidings.onItem((item) => newest.current(item)), [tidings]);
 }
 
-/** Calls `heard` when something has failed, once for the same in a row. */
+/** Calls `heard` for each problem, but not for the same one twice in a row. */
 export function useOnProblem(heard: (problem: Problem) => void): void {
   const tidings = useTidings();
   const newest = useNewest(heard);

@@ -1,7 +1,7 @@
 import { useInsertionEffect, useRef } from 'react';
 import type { RefObject } from 'react';
 
-/** What was given with the last rendering, for whoever calls it later. */
+/** A ref with the value of the latest render, for callbacks. */
 export function useNewest<T>(value: T): RefObject<T> {
   const newest = useRef(value);
   useInsertionEffect(() => {

@@ -1,4 +1,4 @@
-// Which store the hooks below read.
+// The store for the components below.
 
 import { Tidings } from '@tidings/client';
 import type { Options } from '@tidings/client';
@@ -9,12 +9,12 @@ import { useNewest } from './newest.js';
 
 const Context = createContext<Tidings | undefined>(undefined);
 
-/** How to make a store, or one that is there. */
+/** Options to make a store, or an existing store. */
 export type TidingsProviderProps = { children?: ReactNode } & ((Options & { tidings?: undefined }) | { tidings: Tidings });
 
 /**
- * Gives what is below it a store. One that it has made from options is closed when it is unmounted, and another is made for another
- * `server`, `types` or `cap`; `token` may be another function every time. A `key` of whoever is signed in gives each a store of their own.
+ * Provides a store. If made from options, it is closed on unmount, and replaced when `server`, `types` or `cap` change;
+ * `token` may be a new function each time. Set `key` to the user's id to get a new store for each user.
  */
 export function TidingsProvider(props: TidingsProviderProps): ReactElement {
   if (!props.tidings) return createElement(Made, props);
@@ -25,17 +25,17 @@ function Made({ server, token, types, cap, children }: Options & { children?: Re
   const newest = useNewest(token);
   const [life, begin] = useReducer((lives: number) => lives + 1, 0);
   const wish = JSON.stringify([server, types, cap, life]);
-  // To make one is to do nothing yet: it is at work while somebody subscribes.
+  // Creating a store has no effects; it starts with the first subscriber.
   const made = useMemo(() => {
     const tidings = new Tidings({ server, token: () => newest.current(), types, cap });
     return { tidings, isOver: false, end: 0 as ReturnType<typeof setTimeout> | number };
   }, [wish]);
   useEffect(() => {
-    // Shown again after it was hidden.
+    // The component is shown again after it was hidden.
     if (made.isOver) return begin();
     clearTimeout(made.end);
     return () => {
-      // Strict mode leaves and comes back at once.
+      // Strict mode unmounts and mounts again at once.
       made.end = setTimeout(() => {
         made.isOver = true;
         made.tidings.close();

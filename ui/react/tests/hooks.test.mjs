@@ -1,4 +1,4 @@
-// What components show of the store, and when it is asked, and asked no more.
+// What components show, and when the store sends requests and stops.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ function Count() {
   return h('output', null, `${status} ${unread.count}`);
 }
 
-/** Renders a list, and gives what it was rendered with. */
+/** Renders a list, and returns what it rendered. */
 function lister() {
   const seen = { renderings: 0 };
   function List({ filter }) {
@@ -120,7 +120,7 @@ check('on a server nothing is asked, and a page takes over what that has rendere
   assert.equal(rendered, '<output>loading 0</output><ul></ul><tidings-bell theme="dark" class="mine" no-preferences=""></tidings-bell>');
   assert.equal(server.callbacks + server.requests.length + server.connections.length, 0);
 
-  // Also where the store is ready before the page is taken over.
+  // Also if the store is ready before hydration.
   const tidings = new Tidings(server.options);
   t.after(() => tidings.close());
   tidings.overview.subscribe(() => {});

@@ -40,7 +40,7 @@ struct Row {
     is_read: bool,
 }
 
-/// Letters to everybody, to a role and to a user are of the kinds 0, 1 and 2.
+/// The receiver kinds 0, 1 and 2 are all users, a role and one user.
 const JOINED: &str = "FROM letter_record r LEFT JOIN letter_role g ON g.role_id = r.receiver_id AND g.user_id = $1 \
      LEFT JOIN letter_read d ON d.letter_id = r.id AND d.user_id = $1 WHERE r.tenant_id = $2 AND r.type_id = $3 AND \
      (r.receiver_kind = 0 OR r.receiver_kind = 1 OR (r.receiver_kind = 2 AND r.receiver_id = $1)) AND \

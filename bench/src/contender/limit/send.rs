@@ -1,4 +1,4 @@
-//! Sends of the limit, which go into transactions together.
+//! Sends of the limit, batched into transactions.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::contender::count_one;
 use crate::contender::driver::{Driver, Row, Value};
 use crate::contender::together::Together;
 
-/// Messages that go into one transaction.
+/// Maximum messages per transaction.
 const TOGETHER: usize = 1000;
 
-/// A notification and an item for each, and what is counted of each user and type.
+/// Inserts the notifications and their items, and updates the counts.
 const SEND: &str = "WITH n AS (INSERT INTO bare_notification (receiver_id, type_id, title, body, link, kind, published_at) \
      SELECT m.*, 2, $6 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[]) m \
      RETURNING id, receiver_id, type_id), i AS (INSERT INTO bare_item (user_id, notification_id, type_id) \
@@ -22,13 +22,13 @@ const SEND: &str = "WITH n AS (INSERT INTO bare_notification (receiver_id, type_
      SELECT receiver_id, type_id, count(*), max(id) FROM n GROUP BY receiver_id, type_id ON CONFLICT (user_id, type_id) \
      DO UPDATE SET unread = o.unread + excluded.unread, latest = excluded.latest, latest_read_at = NULL) SELECT id FROM n";
 
-/// The same of one, of which triggers make the rest.
+/// The same for one message; triggers do the rest.
 const SEND_SQLITE: &str = "INSERT INTO bare_notification (receiver_id, type_id, title, body, link, kind, published_at) \
      VALUES ($1, $2, $3, $4, $5, 2, $6)";
 
 #[derive(Deserialize)]
 pub struct Message {
-    /// A code.
+    /// The code of the type.
     pub r#type: String,
     title: String,
     body: String,
@@ -42,8 +42,8 @@ pub struct Letter {
     pub message: Message,
 }
 
-/// Each is told the id of its notification once that is on disk. One transaction at a time: what waits for its commit is the
-/// next.
+/// Returns the id of each notification once it is on disk. One transaction at a time: messages that arrive during a
+/// commit form the next batch.
 pub fn outbox(driver: Arc<Driver>) -> Together<Letter, i64> {
     Together::new(1, TOGETHER, move |group| send(driver.clone(), group))
 }

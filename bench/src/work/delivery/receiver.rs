@@ -1,4 +1,4 @@
-//! A server of somebody else, which takes what is posted to it at once, or never answers.
+//! An external server that accepts every post at once, or never responds.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::time::timeout_at;
 
 use crate::Result;
 
-/// Where what is posted gets no answer.
+/// Posts to this path get no response.
 pub const HOLE: &str = "/hole";
 
-/// How long something may be on its way.
+/// Maximum time until a webhook arrives.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What came.
+/// A received webhook.
 pub struct Arrival {
     pub path: String,
     pub body: Vec<u8>,
@@ -59,12 +59,12 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// Connections so far.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// So many, once they have come.
+    /// Waits for `many` webhooks.
     pub async fn take(&mut self, many: usize) -> Result<Vec<Arrival>> {
         let until = (Instant::now() + PATIENCE).into();
         let mut all = Vec::with_capacity(many);
@@ -79,7 +79,7 @@ impl Receiver {
     }
 }
 
-/// Takes one request after the other, without looking at more of it than it must.
+/// Reads one request after the other, parsing as little as possible.
 async fn serve(mut connection: TcpStream, arrivals: UnboundedSender<Arrival>) -> Option<()> {
     connection.set_nodelay(true).ok()?;
     let mut read = Vec::with_capacity(8192);
@@ -100,7 +100,7 @@ async fn serve(mut connection: TcpStream, arrivals: UnboundedSender<Arrival>) ->
     }
 }
 
-/// The path and the body of a request that is there to its end, which is taken out.
+/// Takes a complete request out of the buffer; returns its path and body.
 fn request(read: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {
     let head = read.windows(4).position(|of| of == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&read[..head]).ok()?;

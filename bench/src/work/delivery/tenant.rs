@@ -7,10 +7,10 @@ use crate::Result;
 use crate::load::Ask;
 use crate::server::{Server, token};
 
-/// Messages of one call.
+/// Messages per call.
 const TOGETHER: usize = 100;
 
-/// Who are sent to.
+/// Number of recipients.
 const USERS: usize = 100;
 
 const TYPE: &str = "mutation($i: MessageTypeInput!) { saveMessageType(input: $i) { code } }";
@@ -24,7 +24,7 @@ pub struct Tenant {
     pub code: &'static str,
 }
 
-/// What becomes of an endpoint.
+/// An operation on an endpoint.
 #[derive(Clone, Copy)]
 pub enum Act {
     Pause,
@@ -42,7 +42,7 @@ impl Tenant {
         token(self.code, "admin", Role::Admin)
     }
 
-    /// Makes an endpoint that hears of what is published; returns its id.
+    /// Creates an endpoint that receives published notifications; returns its id.
     pub async fn endpoint(self, server: &Server, url: &str) -> Result<String> {
         let input = json!({ "url": url, "events": ["NOTIFICATION_PUBLISHED"] });
         let data = server.data(&self.admin(), CREATE, json!({ "i": input })).await?;
@@ -72,7 +72,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// Sends of messages to one user after the other.
+    /// Requests that send messages to the users in turn.
     pub fn asks(self) -> Vec<Ask> {
         let body = |n| json!({ "query": SEND, "variables": { "i": message(n) } });
         (0..USERS).map(|n| Ask::graphql(&self.admin(), &body(n))).collect()

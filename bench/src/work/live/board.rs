@@ -1,4 +1,4 @@
-//! Where sessions note what has come.
+//! Records what the sessions have received.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use super::session::Want;
 use crate::Result;
 
-/// How long everybody may take until it has failed.
+/// Maximum time until all sessions have received a notification.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What is expected, and what has come of it.
+/// The expected messages and their arrivals.
 pub struct Board {
     state: Mutex<State>,
     complete: Notify,
@@ -20,7 +20,7 @@ pub struct Board {
 
 #[derive(Default)]
 struct State {
-    /// The title as it stands in a message.
+    /// The title as it appears in a message.
     title: String,
     items: Expected,
     overviews: Expected,
@@ -32,7 +32,7 @@ struct Expected {
     arrived: Vec<Instant>,
 }
 
-/// When each session had something.
+/// Arrival times of all sessions.
 pub struct Arrivals {
     pub items: Vec<Instant>,
     pub overviews: Vec<Instant>,
@@ -45,7 +45,7 @@ impl Board {
         Self { state: Mutex::new(state), complete: Notify::new() }
     }
 
-    /// From now on so many sessions are to receive something with this title.
+    /// From now on, expect that `sessions` sessions receive something with this title.
     pub fn expect(&self, title: &str, sessions: usize, want: Want) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.title = format!("{title:?}");
@@ -55,7 +55,7 @@ impl Board {
         state.overviews.arrived.clear();
     }
 
-    /// A session has received a message, which may hold what is expected.
+    /// Records a message that a session has received, if it is an expected one.
     pub fn heard(&self, message: &str) {
         let now = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ impl Board {
         }
         let is_item = message.contains("itemReceived");
         let expected = if is_item { &mut state.items } else { &mut state.overviews };
-        // An overview may come again with the same newest item, when something else in it has changed.
+        // An overview may arrive again with the same newest item if another part of it has changed.
         if expected.arrived.len() < expected.count {
             expected.arrived.push(now);
         }
@@ -73,7 +73,7 @@ impl Board {
         }
     }
 
-    /// All that was expected, as soon as it has come.
+    /// Waits until everything expected has arrived.
     pub async fn arrivals(&self) -> Result<Arrivals> {
         loop {
             {

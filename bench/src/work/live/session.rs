@@ -1,4 +1,4 @@
-//! A user's socket, with buffers as small as they may be.
+//! A user's socket, with minimal buffers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ const OVERVIEW: &str = "subscription { overviewChanged { overview(cap: 99) { unr
 const ITEMS: &str = "subscription($after: String) { itemReceived(after: $after) { \
     cursor node { id kind type { code } title body link createdAt isRead sender { id name } } } }";
 
-/// Sessions of one source address: it has about 28,000 ports.
+/// Sessions per source address, which has about 28,000 ports.
 const OF_AN_ADDRESS: usize = 20_000;
 
-/// What each session is subscribed to.
+/// Subscriptions of each session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Want {
     Items,
@@ -36,8 +36,8 @@ pub enum Want {
     Both,
 }
 
-/// A socket that a task of its own reads from the beginning, which answers the server's pings, however long the session waits
-/// for its turn to subscribe.
+/// A socket with a task that reads it from the beginning, so that the server's pings are answered even while the
+/// session waits to subscribe.
 pub struct Session {
     sink: SplitSink<WebSocketStream<TcpStream>, Message>,
     heard: UnboundedReceiver<Message>,
@@ -45,7 +45,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connected, and admitted. What comes from then on is noted on the board.
+    /// Connects and authenticates. From then on messages are recorded on the board.
     pub async fn open(address: SocketAddr, tenant: &str, place: usize, board: Arc<Board>) -> Result<Self> {
         let stream = TcpSocket::new_v4()?;
         if place >= OF_AN_ADDRESS {
@@ -64,7 +64,7 @@ impl Session {
                 if let Message::Text(text) = &message {
                     board.heard(text);
                 }
-                // A session that has subscribed listens no longer.
+                // After it has subscribed, the session does not read this channel any more.
                 let _ = tell.send(message);
             }
         });
@@ -76,7 +76,7 @@ impl Session {
         if answer["type"] == "connection_ack" { Ok(session) } else { Err(answer.to_string().into()) }
     }
 
-    /// Subscribed as the page of a product is: to the overview, and to items from its cursor on.
+    /// Subscribes like a page of a product: to the overview, and to items after its cursor.
     pub async fn follow(mut self, want: Want) -> Result<JoinHandle<()>> {
         let after = if want == Want::Items {
             self.subscribe("cursor", "{ viewer { overview { cursor } } }", Value::Null).await?;
@@ -93,7 +93,7 @@ impl Session {
         Ok(self.task)
     }
 
-    /// Subscribed to the same with the cursor that it had.
+    /// Subscribes to the same after a known cursor.
     pub async fn resume(mut self, after: &str) -> Result<JoinHandle<()>> {
         self.subscribe("overview", OVERVIEW, Value::Null).await?;
         self.subscribe("items", ITEMS, json!({ "after": after })).await?;

@@ -1,4 +1,4 @@
-//! All sessions of a node that has ended come back at once, each with its cursor, to one that knows nobody yet.
+//! All sessions of a stopped node reconnect at once, each with its cursor, to a node with empty caches.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::{Place, Plan, Result};
 
 const SOCKETS: usize = 2000;
 
-/// Those who ask for overviews meanwhile, one after the other.
+/// Concurrent clients that request overviews, one after the other.
 const CLIENTS: usize = 8;
 
 const OVERVIEW: &str = "{ viewer { overview(cap: 99) { unread { count exact } types { type { code } unread { count } \
     latest { id title } } cursor } } }";
 
-/// Alone, which shows the statements; and while others ask for overviews.
+/// Once without other load, which shows the statements, and once while others request overviews.
 pub async fn run(place: &Place, plan: &Plan) -> Result<Case> {
     enough_files(SOCKETS)?;
     let (mut alone, mut beside) = (Measured::new("nothing else"), Measured::new("and overviews by 8 clients"));
@@ -74,7 +74,7 @@ async fn storm(place: &Place, title: &str, clients: usize, measured: &mut Measur
     Ok(())
 }
 
-/// The cursors of all users, and an announcement that none of them has had.
+/// The cursors of all users, and an announcement that they have all missed.
 async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<String>> {
     let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
     let service = token(tenant, "shop", Role::Service);
@@ -90,8 +90,8 @@ async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<
     if cursors.len() == SOCKETS { Ok(cursors) } else { Err("somebody has no cursor".into()) }
 }
 
-/// Clients who ask for overviews until all is over; how long each answer took, in milliseconds. They have a thread of their own,
-/// so that none waits for the clients that come back.
+/// Clients that request overviews until the test is over; returns the latencies in milliseconds. They have a thread of
+/// their own, so that they do not wait for the reconnecting clients.
 fn asking(
     address: SocketAddr,
     tenant: &'static str,
@@ -106,7 +106,7 @@ fn asking(
     tokio::task::spawn_blocking(all)
 }
 
-/// Asks for overviews of others until all is over.
+/// Requests overviews of other users until the test is over.
 async fn ask(address: SocketAddr, tenant: &str, client: usize, is_over: &AtomicBool) -> Vec<f64> {
     let mut latencies = Vec::new();
     for turn in 0.. {

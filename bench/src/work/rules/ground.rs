@@ -1,4 +1,4 @@
-//! Where rules are measured: an inbox with nothing else in it, and a warehouse that they read.
+//! The environment for rules: an empty inbox, and a warehouse database that the rules read.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ use crate::{Place, Result, place};
 
 pub const TENANT: &str = "warehouse";
 
-/// Users whom rows name, in turn.
+/// Number of users; rows name them in turn.
 pub const USERS: usize = 500;
 
-/// The source, and the same with a channel.
+/// The source, and the same source with a channel.
 pub const QUIET: &str = "quiet";
 pub const HEARD: &str = "heard";
 
-/// Rows of one INSERT.
+/// Rows per INSERT.
 const TOGETHER: usize = 500;
 
-/// How long the first run of a rule may take.
+/// Maximum time until a rule's first run.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const TYPE: &str = "mutation($i: MessageTypeInput!) { saveMessageType(input: $i) { code } }";
@@ -40,7 +40,7 @@ const TABLE: [&str; 2] = [
     "CREATE INDEX pallet_kind ON pallet (kind)",
 ];
 
-/// An inbox, and a source for its rules: of the same kind as the inbox.
+/// An inbox database, and a source for its rules on the same kind of database.
 pub struct Ground {
     pub inbox: String,
     pub warehouse: DatabaseConnection,
@@ -70,7 +70,7 @@ impl Ground {
         Ok(Self { inbox, warehouse, sources })
     }
 
-    /// A server over an inbox, which knows the sources, and has the type of what rules raise.
+    /// A server with the sources and the message type of the rules.
     pub async fn server(&self, place: &Place, inbox: &str) -> Result<Server> {
         let file = self.sources.display().to_string();
         let server =
@@ -82,7 +82,7 @@ impl Ground {
         Ok(server)
     }
 
-    /// Puts rows of a kind into the warehouse; `and` is done in the same transaction.
+    /// Inserts rows of a kind into the warehouse; `and` is SQL appended to the INSERT.
     pub async fn insert(&self, kind: &str, ids: Range<usize>, and: &str) -> Result<()> {
         for first in ids.clone().step_by(TOGETHER) {
             let row = |id: usize| format!("({id}, '{kind}', {})", columns(id).map(|of| format!("'{of}'")).join(", "));
@@ -100,7 +100,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The SELECT of a rule, in milliseconds, over a connection that is there, with its rows as the driver has them.
+    /// Time of a rule's SELECT over an open connection, including reading its rows, in milliseconds.
     pub async fn select(&self, kind: &str, rows: usize) -> Result<f64> {
         let statement = Statement::from_string(self.warehouse.get_database_backend(), sql(kind));
         let start = Instant::now();
@@ -118,19 +118,19 @@ fn sql(kind: &str) -> String {
     format!("SELECT id, who, place, supplier, due_at FROM pallet WHERE kind = '{kind}'")
 }
 
-/// Who hears of a row, its place, its supplier and when it was due.
+/// The recipient, place, supplier and due time of a row.
 fn columns(id: usize) -> [String; 4] {
     let who = format!("u{}", id % USERS);
     let place = format!("Hall {}, row {}, bay {}", id % 7, id % 90, id % 31);
     [who, place, format!("Supplier no. {} of the region", id % 100), format!("2026-11-{:02}T08:00:00Z", id % 28 + 1)]
 }
 
-/// What is said of a row.
+/// The title of a row's notification.
 pub fn title(id: usize) -> String {
     format!("{} is late with {id}", columns(id)[2])
 }
 
-/// The same as a message by the API.
+/// The same notification as a message of the API.
 pub fn message(id: usize) -> Value {
     let [who, place, supplier, due_at] = columns(id);
     let params = json!({ "id": id, "who": who, "place": place, "supplier": supplier, "due_at": due_at });
@@ -145,7 +145,7 @@ impl Rule<'_> {
         server.data(&admin(), SAVE, json!({ "i": input })).await.map(drop)
     }
 
-    /// Saved, and what there is remembered.
+    /// Saves the rule and waits for its first complete run.
     pub async fn begin(&self, server: &Server) -> Result<()> {
         self.save(server).await?;
         let until = Instant::now() + PATIENCE;
@@ -159,7 +159,8 @@ impl Rule<'_> {
         Err(format!("the rule {} does not run", self.code).into())
     }
 
-    /// Run now: how many milliseconds that took. Fails unless it found so many rows, and raised and resolved as many as it should.
+    /// Runs the rule and returns the milliseconds taken. Fails unless it found, raised and resolved these numbers of
+    /// rows.
     pub async fn run(&self, server: &Server, [rows, raised, resolved]: [usize; 3]) -> Result<f64> {
         let start = Instant::now();
         let data = server.data(&admin(), RUN, json!({ "code": self.code })).await?;

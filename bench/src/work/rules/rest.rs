@@ -1,4 +1,4 @@
-//! What a server with rules does while nothing changes.
+//! Idle cost of a server with rules.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,23 +15,23 @@ use crate::{Place, Plan, Result};
 
 const RULES: usize = 1000;
 
-/// Each runs once in so many seconds, so 100 a minute.
+/// Seconds between runs of a rule: together 100 runs a minute.
 const PERIOD: usize = 600;
 
-/// Kinds of rows, each read by ten rules, and rows of each.
+/// Kinds of rows, each read by ten rules, and rows per kind.
 const KINDS: usize = 100;
 const ROWS: usize = 10;
 
-/// Where their rows begin.
+/// Id of the first row.
 const FIRST: usize = 1_000_000;
 
-/// What a start leaves behind is done by then.
+/// Time for start-up work to end.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// How long a turn is, whatever the plan says: a minute has all that is done once a minute.
+/// Length of a turn, regardless of the plan: a minute includes everything that runs once a minute.
 const TURN: Duration = Duration::from_mins(1);
 
-/// How long all of them may take until each has run for the first time.
+/// Maximum time until each rule has run once.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Servers with and without rules, in turns.
@@ -52,7 +52,7 @@ pub async fn run(place: &Place, plan: &Plan, ground: &Ground) -> Result<Case> {
     Ok(Case { name: called::REST.into(), contenders: all.into() })
 }
 
-/// The rules, each of which has run once, in an inbox.
+/// Creates the rules in an inbox, and waits until each has run once.
 async fn begin(place: &Place, ground: &Ground, inbox: &str) -> Result<Database> {
     let kind = |number: usize| format!("rest-{}", number % KINDS);
     for number in 0..KINDS {
@@ -76,7 +76,7 @@ async fn begin(place: &Place, ground: &Ground, inbox: &str) -> Result<Database> 
     Ok(db)
 }
 
-/// Makes them due one after the other from now on, as rules are that were made at different times.
+/// Spreads their due times evenly, as if the rules had been created at different times.
 async fn spread(db: &Database) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
     let apart = PERIOD * 1000 / RULES;

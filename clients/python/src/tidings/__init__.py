@@ -1,7 +1,7 @@
 """A client of Tidings, the notification inbox server, for backends.
 
-`Tidings` has the operations, `sign` makes tokens, and what goes in and comes out is in `tidings.api`, under the names of the
-schema.
+`Tidings` has the operations, `sign` makes tokens, and `tidings.api` has the input and result types under the names of
+the schema.
 """
 
 from .api import *  # noqa: F403

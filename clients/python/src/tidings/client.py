@@ -1,4 +1,4 @@
-"""The generated operations, carried to a server: tokens, retries, keys, and many at once. All that is written by hand."""
+"""Sends the generated operations to a server, with tokens, retries, idempotency keys and batches. Written by hand."""
 
 import asyncio
 import base64
@@ -27,28 +27,28 @@ from .api.base_model import UNSET
 from .api.operations import Operations
 from .error import TidingsError, data_of
 
-#: What can be sent.
+#: The inputs that can be sent.
 Notification = SendAnnouncementInput | SendReminderInput | SendMessageInput
 
-#: A token, or what gives one before each request.
+#: A token, or a function that returns one before each request.
 Token = str | Callable[[], str | Awaitable[str]]
 
-# Notifications of one request, and bytes of them: a server takes 1,000, and 2 MiB of a service.
+# Most notifications and bytes in one request. The server accepts 1,000 notifications and 2 MiB from a service.
 CHUNK_LENGTH = 1_000
 CHUNK_BYTES = 1_500_000
 
-# Seconds before the second try; twice as many before each further one, up to the longest.
+# Seconds before the first retry. The pause doubles with each further retry, up to the longest.
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
 
-# What may go well another time.
+# Error codes that are retried.
 RETRIED = {"RATE_LIMITED", "UNAVAILABLE"}
 
 
 def sign(secret: str, tenant: str, sub: str, role: str = "service", seconds: float = 300) -> str:
-    """A token (RFC 7519, HS256) of a service, or with the role `user` of a user, whom `sub` names; valid for so many seconds.
+    """Makes a token (RFC 7519, HS256) for a service, or for the user `sub` with the role `user`; valid for `seconds`.
 
-    `secret` is the server's TIDINGS_SECRET, and so stays on your servers.
+    `secret` is the server's TIDINGS_SECRET; keep it on your servers.
     """
 
     def part(value: bytes) -> bytes:
@@ -60,16 +60,17 @@ def sign(secret: str, tenant: str, sub: str, role: str = "service", seconds: flo
 
 
 class Tidings(Operations):
-    """A client of one server, for a backend; keep one, and close it (`async with`) in the end.
+    """A client of one server, for a backend. Keep one instance and close it in the end (`async with`).
 
-    `url` is that of the server's `/graphql`. `token` is a token, or a function (which may be async) that is asked for one
-    before each request: `lambda: sign(secret, "acme", "shop")`.
+    `url` is the URL of the server's `/graphql`. `token` is a token, or a function (sync or async) that returns one and
+    is called before each request: `lambda: sign(secret, "acme", "shop")`.
 
-    What may go well another time (the server is away, busy or starts, or the rate is used up) is tried again, after as long
-    as the server says (`Retry-After`), while that is within `patience` seconds since the call; 0 tries once. One try takes
-    `timeout` seconds at most. `http` is a client of yours, such as one with a proxy; it is closed with this one.
+    Temporary failures (the server is unreachable, busy or starting, or the rate limit is used up) are retried after the
+    time that the server names (`Retry-After`), until `patience` seconds after the call; 0 means no retry. One attempt
+    takes at most `timeout` seconds. `http` is an `httpx` client of your own, such as one with a proxy; closing this
+    client closes it too.
 
-    What is sent without an idempotency key is given one, in its input: so neither another try nor another call with the same
+    The client adds an idempotency key to each input that has none. Neither a retry nor another call with the same
     object sends it twice.
 
     Every operation raises `TidingsError`.
@@ -93,14 +94,15 @@ class Tidings(Operations):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes its connections."""
+        """Closes the HTTP client."""
         await self._http.aclose()
 
     async def send_many(self, notifications: Iterable[Notification]) -> list[OutcomeFields]:
-        """Sends any number, in this order, by 1,000 in one transaction each; says what came of each.
+        """Sends any number of notifications, in this order, and returns the outcome of each.
 
-        Where a thousand is refused, those before it are sent and those after it are not; `field` of the error counts from
-        the first of all (`inputs[1700].message.type`). The same objects may then be sent again: none goes out twice.
+        Each request has at most 1,000 notifications and is one transaction. If the server refuses one request, the
+        notifications before it are sent and those after it are not; `field` of the error counts from the start of the
+        whole list (`inputs[1700].message.type`). You can send the same objects again: none is sent twice.
         """
         outcomes: list[OutcomeFields] = []
         for chunk in _chunks(notifications):
@@ -112,7 +114,7 @@ class Tidings(Operations):
         return outcomes
 
     async def execute(self, query: str, operation_name: str, variables: dict[str, Any]) -> dict[str, Any]:
-        """Carries out one operation, and gives its `data`."""
+        """Runs one operation and returns its `data`."""
         for one in _sent_by(variables):
             if one.idempotency_key is None:
                 one.idempotency_key = uuid.uuid4().hex
@@ -125,7 +127,7 @@ class Tidings(Operations):
             try:
                 return await self._try(body)
             except TidingsError as error:
-                # Not all at the same time, those who wait for the same server.
+                # Jitter, so that clients that wait for the same server do not all retry at once.
                 wait = max(error.retry_after or 0, pause) * random.uniform(1, 1.2)
                 if error.code not in RETRIED or time.monotonic() + wait > until:
                     raise
@@ -158,7 +160,7 @@ def _sent_by(variables: dict[str, Any]) -> Iterator[Notification]:
 
 
 def _chunks(notifications: Iterable[Notification]) -> Iterator[list[SendNotificationInput]]:
-    """As many at a time as fit into one request."""
+    """Splits the notifications into chunks that fit into one request."""
     chunk: list[SendNotificationInput] = []
     size = 0
     for one in notifications:

@@ -1,11 +1,11 @@
-"""Why an operation failed, as exceptions."""
+"""The exception for failed operations."""
 
 import re
 from typing import Any
 
 import httpx
 
-# What a status means where the answer has no error of Tidings, as those of proxies have none.
+# The error code for an HTTP status if the response is not from Tidings, such as one from a proxy.
 CODES = {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 413: "BAD_USER_INPUT", 429: "RATE_LIMITED"}
 CODES |= dict.fromkeys((502, 503, 504), "UNAVAILABLE")
 
@@ -13,9 +13,10 @@ CODES |= dict.fromkeys((502, 503, 504), "UNAVAILABLE")
 class TidingsError(Exception):
     """An operation failed.
 
-    `code` is one of the schema's `ErrorCode`: `UNAVAILABLE` also where no answer came, `INTERNAL` where it was none of
-    Tidings. `field` names the argument that is wrong, such as `inputs[3].message.type`, and `limit` the limit that is to
-    blame, where there is one. `retry_after` is in seconds. `request_id` finds the request in the server's log.
+    `code` is one of the schema's `ErrorCode`: also `UNAVAILABLE` if no response came, and `INTERNAL` if the response is
+    not from Tidings and its status maps to no other code. `field` names the wrong argument, such as
+    `inputs[3].message.type`, and `limit` the exceeded limit, if any. `retry_after` is in seconds. `request_id` finds
+    the request in the server's log.
     """
 
     def __init__(
@@ -40,13 +41,13 @@ class TidingsError(Exception):
         return f"{self.code}: {self.message}"
 
     def shift(self, count: int) -> None:
-        """Names an entry of `inputs` by its place in a longer list, in which so many stand before it."""
+        """Adds `count` to the index of an `inputs` entry in `field`: the request was one chunk of a longer list."""
         if self.field is not None:
             self.field = re.sub(r"^inputs\[(\d+)]", lambda at: f"inputs[{int(at[1]) + count}]", self.field)
 
 
 def data_of(answer: httpx.Response) -> dict[str, Any]:
-    """The data of an answer without errors; raises the first of them."""
+    """The data of a response; raises its first error, if any."""
     told = _told(answer)
     errors = told.get("errors")
     if not errors and isinstance(data := told.get("data"), dict):
@@ -59,7 +60,7 @@ def data_of(answer: httpx.Response) -> dict[str, Any]:
         extensions.get("code") or CODES.get(answer.status_code, "INTERNAL"),
         field=extensions.get("field"),
         limit=extensions.get("limit"),
-        # A date, which HTTP allows as well, is as if there were nothing.
+        # HTTP also allows a date here; the client ignores dates.
         retry_after=float(seconds) if re.fullmatch(r"\d+(\.\d+)?", str(seconds)) else None,
         request_id=answer.headers.get("x-request-id"),
     )

@@ -1,4 +1,4 @@
-// What is on for whoever has not said otherwise.
+// Preferences that apply to users without a setting of their own.
 
 import { html, nothing } from 'lit';
 

@@ -1,4 +1,4 @@
-// Groups of users, and who is put into them.
+// User groups and their members.
 
 import { html, nothing } from 'lit';
 
@@ -11,7 +11,7 @@ import { Page } from '../../parts/part.js';
 import '../../parts/picker.js';
 import { count, more, people, person, problem, state } from '../../parts/show.js';
 
-/** So many go in or out at once. */
+/** The most users to add or remove in one request. */
 const AT_ONCE = 1_000;
 
 class Groups extends Page {
@@ -30,7 +30,7 @@ class Groups extends Page {
     if (data) this.set({ groups: data.userGroups });
   }
 
-  /** The members of the group that is open, or more of them. */
+  /** Loads the open group's members, or more of them. */
   async list(after) {
     const open = this.groups.find(({ code }) => code === this.open);
     const data = open && (await this.load(Members, { group: open.id, after }));

@@ -1,4 +1,4 @@
-// Why people subscribe, and to which actions that subscribes them.
+// Reasons to subscribe, with the actions that each subscribes to.
 
 import { html, nothing } from 'lit';
 

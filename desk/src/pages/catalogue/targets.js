@@ -1,4 +1,4 @@
-// To what users may subscribe, and whom they may follow, by themselves.
+// Target types, and whether users may subscribe and follow by themselves.
 
 import { html, nothing } from 'lit';
 

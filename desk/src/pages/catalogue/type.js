@@ -1,4 +1,4 @@
-// One message type, with what its template makes of a sample while it is written.
+// One message type, with a live preview of its template on a sample.
 
 import { html, nothing } from 'lit';
 
@@ -14,7 +14,7 @@ import { keep, kept } from '../../storage.js';
 
 const REST_MS = 250;
 
-/** Where a flaw is, which stands before what it is. */
+/** The line of a flaw, removed from its message because the page shows it in front. */
 const LINE = / \(line \d+\)/;
 
 const PATHS = ['code', 'title', 'group', 'icon', 'position', 'ttlSeconds', 'template.title', 'template.body', 'template.link'].map((path) => `input.${path}`);
@@ -42,7 +42,7 @@ class Type extends Page {
     this.changed();
   }
 
-  /** The sample as it was left, or one with a word for each param. */
+  /** The stored sample, or one with a placeholder for each param. */
   sampleOf(code, of) {
     const params = Object.fromEntries(paramsOf(of?.template).map((name) => [name, `{${name}}`]));
     return kept(`sample.${code}`) ?? JSON.stringify({ params, sender: 'ada', target: { type: 'document', externalId: '7' } }, null, 2);

@@ -1,4 +1,4 @@
-// The message types, in their order.
+// The message types in catalogue order.
 
 import { html, nothing } from 'lit';
 

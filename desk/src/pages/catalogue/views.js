@@ -1,4 +1,4 @@
-// Kinds of views: chats, feeds, and whatever else is read by looking at it.
+// Kinds of views: chats, feeds, and other pages that count as read when they are visited.
 
 import { html, nothing } from 'lit';
 

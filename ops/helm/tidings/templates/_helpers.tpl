@@ -18,7 +18,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
 
-{{- /* How many pods; what cannot be is refused here, whichever template asks first. */}}
+{{- /* The number of pods. Rejects invalid combinations of values here, whichever template is rendered first. */}}
 {{- define "tidings.replicas" -}}
 {{- if not .Values.existingSecret }}
 {{- fail "existingSecret is not set: name a Secret with TIDINGS_SECRET (openssl rand -hex 32) and, but for sqlite, DATABASE_URL" }}

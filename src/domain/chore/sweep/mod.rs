@@ -1,7 +1,7 @@
-//! The sweep: what is past the retention window is deleted, in small batches, each a transaction of its own.
+//! The sweep: deletes data past the retention window, in small batches, each in its own transaction.
 //!
-//! Publications go first, so that no inbox gets any of it any more; then the items of all inboxes; then what they show.
-//! Readers see each item with all that belongs to it, or not at all, and no batch holds more locks than its own rows.
+//! It deletes publications first, so that no inbox can still get them; then the items of all inboxes; then the
+//! notifications. Readers see each item with all its data, or not at all. A batch locks only its own rows.
 
 mod statement;
 
@@ -23,42 +23,42 @@ use crate::domain::tenant::{self, Failures, Tenant};
 use crate::domain::{audit, channel, ended_session, lane, tally, user, view, webhook};
 use crate::error::{Error, Result};
 
-/// Rows of one transaction.
+/// Rows per transaction.
 const ROWS: u64 = 2000;
 
-/// Users whose inboxes are looked through in one statement.
+/// Users per statement that checks inboxes.
 const USERS: u64 = 200;
 
-/// For so long what has expired stays where it is, in milliseconds: a node whose clock is behind may yet show and count it.
+/// How long expired items stay, in milliseconds: a node with a slow clock may still show and count them.
 const CLOCKS: Millis = 300_000;
 
-/// Before which instants things are old.
+/// The limits of the sweep: it deletes everything from before these instants.
 #[derive(Clone, Copy)]
 struct Old {
     published: Millis,
     expired: Millis,
 }
 
-/// What a sweep deleted.
+/// How many rows a sweep deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     pub publications: u64,
     pub items: u64,
     pub notifications: u64,
-    /// Channels that nobody listens to, and to which nothing is published any more.
+    /// Channels without listeners and publications.
     pub channels: u64,
-    /// Actions that nobody used for the whole retention window, and that nothing names.
+    /// Actions that were not used for the whole retention window and that no retained data names.
     pub actions: u64,
-    /// Views that nobody touched for a year, and keys of activities past the retention window.
+    /// Views that were not touched for a year, and idempotency keys of activities past the retention window.
     pub views: u64,
-    /// Webhooks and mail, whatever came of them.
+    /// Deliveries to all destinations, successful or not.
     pub deliveries: u64,
 }
 
-/// Deletes everything that is past the retention window, of all tenants, and items that have expired. Where a tenant fails, the
-/// others go on, and then the first failure is returned.
+/// Deletes everything past the retention window, and expired items, for all tenants. If a tenant fails, the sweep
+/// continues with the others and then returns the first failure.
 ///
-/// It goes by the database's clock, and only where this node's says about the same: `UNAVAILABLE` otherwise.
+/// It uses the database's clock. `UNAVAILABLE` if this node's clock differs from it too much.
 pub fn sweep(app: &App) -> BoxFuture<'_, Result<Swept>> {
     Box::pin(swept(app))
 }
@@ -70,7 +70,7 @@ async fn swept(app: &App) -> Result<Swept> {
     }
     let now = app.now();
     let old = Old { published: now - app.config.retention_millis(), expired: now - CLOCKS };
-    // Of what is old, nothing is counted any more from here on.
+    // Flushes the counters first, because deleted items can no longer be counted.
     tally::settle_all(app).await?;
     ended_session::sweep(app, old.expired).await?;
     let mut swept = Swept::default();
@@ -79,7 +79,7 @@ async fn swept(app: &App) -> Result<Swept> {
     for tenant in tenants.all(&app.db.read).await? {
         failures.note(app, tenant, sweep_tenant(app, tenant, old, &mut swept).await);
     }
-    // No cursor that is still taken lies before what is kept, and so none within.
+    // Cursors from before the retention window are rejected, so no accepted cursor can lie in these gaps.
     transaction!(app.db, |txn| {
         let gaps = gap::Entity::delete_many().filter(gap::Column::CreatedAt.lt(old.published));
         Ok(gaps.exec(txn).await?)
@@ -130,11 +130,11 @@ async fn swept_upto(app: &App, tenant: &Tenant) -> Result<Seq> {
 async fn has_expired(app: &App, tenant: &Tenant, before: Millis) -> Result<bool> {
     use notification::Column::{ExpiresAt, Id};
     let expired = Notification::of_tenant(tenant.id).filter(ExpiresAt.lte(before)).select_only().column(Id);
-    // The order is that of `notification_tenant_expires_at`, and keeps the planners from looking elsewhere.
+    // This order matches `notification_tenant_expires_at`, so that planners choose that index.
     Ok(expired.order_by_asc(ExpiresAt).into_tuple::<i64>().one(&app.db.read).await?.is_some())
 }
 
-/// Deletes rows of the log up to a place, by ranges of it. `seq` says which.
+/// Deletes log rows up to a position, in ranges of `seq`.
 async fn delete<C: ColumnTrait>(app: &App, tenant: &Tenant, seq: C, upto: Seq) -> Result<u64>
 where
     C::EntityName: OfTenant<Column = C>,
@@ -154,7 +154,7 @@ where
     }
 }
 
-/// Whom announcements name that are past the retention window.
+/// Deletes the recipient lists of announcements past the retention window.
 async fn forget_named(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
     use recipient::Column::NotificationId;
     let mut after = 0;
@@ -176,13 +176,13 @@ async fn forget_named(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
     }
 }
 
-/// Notifications that were retracted before their time have no place in the log.
+/// Deletes notifications that were retracted before they were sent; they have no log position.
 async fn delete_cancelled(txn: &Transaction, tenant: &Tenant, before: Millis) -> Result<u64> {
     let cancelled = Notification::delete_of_tenant(tenant.id).filter(notification::Column::Seq.is_null());
     Ok(cancelled.filter(notification::Column::RetractedAt.lt(before)).exec(txn).await?.rows_affected)
 }
 
-/// Goes through the inboxes of a tenant's users, in the order of their rows.
+/// Sweeps the inboxes of a tenant's users, in user id order.
 async fn sweep_inboxes(app: &App, tenant: &Tenant, upto: Seq, expired: Millis) -> Result<u64> {
     let (mut deleted, mut after) = (0, UserId(0));
     loop {
@@ -204,7 +204,7 @@ async fn sweep_inboxes(app: &App, tenant: &Tenant, upto: Seq, expired: Millis) -
     }
 }
 
-/// The last of the users after one that were looked at, if there may be more, and those of them with something to delete.
+/// Checks the next users after one. Returns the last of them if there may be more, and those with something to delete.
 async fn next_users(
     app: &App,
     tenant: &Tenant,
@@ -217,13 +217,13 @@ async fn next_users(
     Ok((last, users.into_iter().filter(|user| user.is_old == 1).map(|user| user.id).collect()))
 }
 
-/// Deletes the marks over what is old, once nothing is left that they could be about.
+/// Deletes read marks over old items, after the items themselves.
 async fn delete_marks(txn: &Transaction, users: &[UserId], upto: Seq) -> Result<u64> {
     let marks = ReadMark::delete_many().filter(read_mark::Column::UserId.among(txn, users));
     Ok(marks.filter(read_mark::Column::ReadUpto.lte(upto)).exec(txn).await?.rows_affected)
 }
 
-/// Deletes a batch of what is old, or has expired, in the inboxes of users.
+/// Deletes a batch of old or expired items of these users.
 async fn delete_items(
     txn: &Transaction,
     tenant: &Tenant,

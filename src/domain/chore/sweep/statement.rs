@@ -1,4 +1,4 @@
-//! Statements of the sweep that are written by hand.
+//! Hand-written SQL of the sweep.
 
 use entity::ids::{Seq, UserId};
 use entity::prelude::*;
@@ -8,14 +8,14 @@ use crate::clock::Millis;
 use crate::database::Sql;
 use crate::domain::tenant::Tenant;
 
-/// A user, and whether there is something of theirs to delete.
+/// A user. `is_old` is 1 if they have rows to delete.
 #[derive(FromQueryResult)]
 pub struct Looked {
     pub id: UserId,
     pub is_old: i32,
 }
 
-/// The users after one, so many of them at most: a probe of `inbox_item`'s key, the expired items of each, and their marks.
+/// The next `many` users by id. Each costs a probe of `inbox_item`'s key, of their expired items and of their marks.
 pub fn with_something_old(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -32,9 +32,8 @@ pub fn with_something_old(
     sql
 }
 
-/// Deletes so many items at most that are old, or have expired, in the inboxes of users: what each of them has is walked.
-/// An inbox that nobody has looked into since may not know yet that something was put off: there the notification decides, a
-/// probe of `notification_seq` for each item that has expired.
+/// Deletes at most `most` old or expired items of users; walks all items of each. An unsynced inbox may not know that
+/// an expiry was postponed, so the notification decides: a probe of `notification_seq` for each expired item.
 pub fn delete_old(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -44,7 +43,7 @@ pub fn delete_old(
     let mut sql = Sql::new(db);
     sql.push("DELETE FROM inbox_item WHERE (user_id, seq) IN (");
     if sql.backend() == DbBackend::MySql {
-        // MySQL reads what it deletes from only where it has been read before.
+        // MySQL can select from the table it deletes from only through a derived table.
         sql.push("SELECT o.user_id, o.seq FROM (");
     }
     sql.push("SELECT i.user_id, i.seq FROM inbox_item i WHERE i.user_id").among(users);

@@ -1,4 +1,4 @@
-//! Digests that are due become deliveries.
+//! Turns due digests into deliveries.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,12 @@ use crate::domain::lane::{Event, Kind, Lease, Told, write};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// Users of one step.
+/// Users per step.
 const USERS: u64 = 200;
 
-/// Makes deliveries of what is due first, by one step; whether there may be more. Nothing where the lane is not this node's any more.
+/// Turns the first due digests into deliveries. Returns whether there may be more, or `None` if the lease is lost.
 ///
-/// Inboxes are synced before. Whoever has nothing unread that is newer than what they were told of is told nothing, and waits for the
-/// next item.
+/// Syncs the inboxes first. A user without new unread items gets no digest; the next item schedules another.
 pub async fn make(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
     let due = Digests::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::NextAt.lte(app.now()));
     let due = due.order_by_asc(Column::NextAt).order_by_asc(Column::UserId).limit(USERS).all(&app.db.read).await?;
@@ -50,7 +49,7 @@ pub async fn make(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Resul
     })
 }
 
-/// A delivery for each address of those who have something new unread.
+/// A delivery for each address of the users with new unread items.
 async fn told(app: &App, tenant: &Tenant, kind: Kind, due: &[Model], upto: Seq) -> Result<Vec<(UserId, Told)>> {
     let users: Vec<UserId> = due.iter().map(|of| of.user_id).collect();
     let newest = unread(&app.db.read, tenant, kind, &users, 1, app.now()).rows::<Unread>(&app.db.read).await?;

@@ -1,8 +1,8 @@
-//! Digests: what an inbox holds unread at its user's hour, in one letter.
+//! Digests: the unread items of an inbox in one letter, sent at the user's digest hour.
 //!
-//! An item for a digest writes nothing of its own: it wakes the row of its user (`wake`), which says when they are told next. When that is
-//! due, the row becomes a delivery for each of their addresses and is asleep again (`make`), in one transaction under the lane's lease; so a
-//! digest is there once. What is in it is read in the moment of the attempt (`prepare`).
+//! An item for a digest only sets the time of the next digest in the user's row (`wake`). When that is due, one
+//! transaction under the destination's lease inserts a delivery for each of the user's addresses and clears the time
+//! (`make`), so each digest exists once. Its content is read right before the attempt (`prepare`).
 
 mod make;
 mod prepare;
@@ -23,14 +23,14 @@ pub use make::make;
 pub use prepare::{Digest, prepare};
 pub(super) use wake::wake;
 
-/// When the first of a lane is due: the beginning of a range of `digest_next_at`.
+/// When the destination's first digest is due: the beginning of a range of `digest_next_at`.
 pub async fn first_due(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
     let first = Digests::find().filter(Column::LaneId.eq(lane)).filter(Column::NextAt.is_not_null());
     let first = first.order_by_asc(Column::NextAt).limit(1).select_only().column(Column::NextAt);
     Ok(first.into_tuple().one(txn).await?)
 }
 
-/// Deletes those of a lane, in steps.
+/// Deletes a destination's digest rows, in steps.
 pub(super) async fn delete(app: &App, tenant: &Tenant, lane: i64) -> Result<()> {
     loop {
         let many = transaction!(app.db, |txn| {

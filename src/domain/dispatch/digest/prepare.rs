@@ -1,4 +1,4 @@
-//! What is in a digest is read in the moment in which it is sent.
+//! Reads the content of digests right before they are sent.
 
 use std::collections::HashMap;
 
@@ -18,29 +18,29 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::item::Content;
 
-/// The most items that one lists.
+/// The most items that a digest lists.
 const ITEMS: i64 = 20;
 
-/// Deliveries whose items are in memory at once.
+/// Deliveries with their items in memory at once.
 const DELIVERIES: usize = 20;
 
-/// What is unread, and for whom.
+/// A user's unread items.
 #[derive(Debug)]
 pub struct Digest<'a> {
     pub user: UserId,
     pub address: &'a str,
     pub locale: Option<&'a str>,
-    /// The newest of them, newest first.
+    /// The newest unread items, newest first.
     pub items: Vec<&'a Content>,
-    /// How many there are.
+    /// How many unread items there are.
     pub many: usize,
 }
 
-/// What becomes of digests, in their order: in a few statements for each 20 of them. One of a user who has nothing unread any more that is
-/// newer than what they were told of before is dropped, as is one to an address that they have no more; in quiet hours it is for later; the
-/// others are written by `write`.
+/// Prepares digests, in their order, with a few statements per 20 deliveries. Drops a digest if its user has no new
+/// unread items since the last one, or no longer has the address. Postpones it during quiet hours. `write` makes the
+/// payload of the others.
 ///
-/// Inboxes are synced before: a digest is what its user would see if they looked now.
+/// Syncs the inboxes first, so that a digest shows what its user would see now.
 pub async fn prepare<P>(
     app: &App,
     tenant: &Tenant,
@@ -68,21 +68,21 @@ pub async fn prepare<P>(
                 },
             });
         }
-        // What came between the hour and the attempt is told with it, and makes no other one.
+        // Items that came after the digest was due are in it, and do not cause another one.
         told_up_to(app, tenant, lane, &served, shelf.upto).await?;
     }
     Ok(prepared)
 }
 
-/// What some users have unread.
+/// The unread items of some users.
 struct Shelf {
-    /// By their addresses' rows.
+    /// By id of their address.
     readers: HashMap<i64, Reader>,
     /// Newest first.
     items: HashMap<UserId, Vec<Unread>>,
-    /// Of what is shown.
+    /// By log position.
     contents: HashMap<Seq, Content>,
-    /// Up to where in the log their inboxes were looked at.
+    /// The inboxes were read up to this log position.
     upto: Seq,
 }
 
@@ -106,7 +106,7 @@ impl Shelf {
         Ok(Self { readers: readers.into_iter().map(|of| (of.contact_id, of)).collect(), items, contents, upto })
     }
 
-    /// Nothing where there is nothing new.
+    /// The digest, or `None` if there is nothing new.
     fn digest<'a>(&'a self, reader: &'a Reader, of: &Delivery) -> Option<Digest<'a>> {
         let unread = self.items.get(&reader.user_id)?;
         let shown = unread.iter().filter_map(|item| Some((item, self.contents.get(&item.seq)?)));
@@ -123,7 +123,7 @@ impl Shelf {
     }
 }
 
-/// Notes that users are told of what is unread up to a place in the log.
+/// Records that the last digest of these users covers the log up to `upto`.
 async fn told_up_to(app: &App, tenant: &Tenant, lane: &Lane, users: &[UserId], upto: Seq) -> Result<()> {
     if users.is_empty() {
         return Ok(());
@@ -136,7 +136,7 @@ async fn told_up_to(app: &App, tenant: &Tenant, lane: &Lane, users: &[UserId], u
     })
 }
 
-/// What publications show that have not been taken back a moment ago, by their places in the log.
+/// The contents of notifications that are still published, by log position.
 async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<HashMap<Seq, Content>> {
     let db = &app.db.read;
     let ids = Notifications::of_tenant(tenant.id).filter(Published::Seq.among(db, seqs)).select_only();

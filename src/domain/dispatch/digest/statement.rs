@@ -1,4 +1,4 @@
-//! Statements about digests that are written by hand.
+//! Raw SQL about digests.
 
 use entity::ids::{Seq, UserId};
 use entity::inbox_item::State;
@@ -11,7 +11,7 @@ use crate::domain::tenant::Tenant;
 use crate::domain::wants::push_wants_by;
 use crate::model::hours::KeptHours;
 
-/// An item that is unread, and how many their user has of them.
+/// An unread item, and how many unread items its user has.
 #[derive(FromQueryResult)]
 pub struct Unread {
     pub user_id: UserId,
@@ -19,11 +19,11 @@ pub struct Unread {
     pub many: i64,
 }
 
-/// The newest unread items of users, of the types that go into digests and that they want by a kind of lane, and how many there are of
-/// them: what `inbox(filter: { read: false })` shows of these types.
+/// The newest unread items of users and their count, of the types that go into digests and that the user wants from
+/// this kind of destination. The same items as `inbox(filter: { read: false })` shows of these types.
 ///
-/// Ranges of `inbox_item_state` for each user and type, which has all that is asked for, counted from their beginnings; preferences and
-/// read marks are probes a user and type.
+/// Ranges of `inbox_item_state` for each user and type, which cover the query and are counted from their beginning;
+/// preferences and read marks are one probe each per user and type.
 pub fn unread(db: &impl ConnectionTrait, tenant: &Tenant, kind: Kind, users: &[UserId], most: i64, now: Millis) -> Sql {
     let (fresh, kept) = (State::Fresh as i16, State::KeptUnread as i16);
     let mut sql = Sql::new(db);
@@ -54,7 +54,7 @@ pub struct Reader {
     pub hours: KeptHours,
 }
 
-/// Whose addresses these are: probes of the keys of `contact` and `users`.
+/// The users of these addresses: probes of the keys of `contact` and `users`.
 pub fn readers(db: &impl ConnectionTrait, tenant: &Tenant, kind: Kind, contacts: &[i64]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT c.id AS contact_id, c.user_id, c.address, u.locale, u.time_zone, u.quiet_from, u.quiet_to, u.digest_at, ");

@@ -1,4 +1,4 @@
-//! An item that is for digests has its users told at their next hour.
+//! Schedules digests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +13,8 @@ use crate::domain::tenant::Tenant;
 use crate::domain::user::held;
 use crate::error::Result;
 
-/// Has users told of what is unread at these instants, of whom some may come twice: where they were not told of this publication already,
-/// and nothing has them told before. At most 500; [`Erased`](crate::error::Error::Erased) where one of them is no user any more.
+/// Schedules digests for at most 500 users; a user may occur twice. Skips users with a last digest that covers this
+/// publication, or with a next one no later. [`Erased`](crate::error::Error::Erased) if a user was erased.
 pub async fn wake(txn: &Transaction, tenant: &Tenant, of: &dispatch::Model, at: &[(UserId, Millis)]) -> Result<()> {
     if at.is_empty() {
         return Ok(());

@@ -1,12 +1,13 @@
 //! Amendments: retractions and changed expiry of notifications that were published earlier.
 //!
-//! An amendment is an entry of the log that names an earlier entry and publishes nothing, so it costs the same for any audience. An inbox
-//! is also behind if the tenant has amendments after the user's cursor (`tenant.amended_seq`) and one of them concerns an item of the
-//! user. A sync applies those amendments from the notification's present state, a bounded number at a time. Unaffected inboxes pay
-//! one statement, as ever. Users who unsubscribed meanwhile are reached, too. A user who has not synced the notification yet never gets
-//! it, because the same transaction expires its publications.
+//! An amendment is a log entry that names an earlier entry and publishes nothing, so its cost does not depend on the
+//! audience. An inbox is also behind if the tenant has amendments after the user's cursor (`tenant.amended_seq`) and
+//! one of them concerns one of the user's items. A sync applies these from the notification's current state, a bounded
+//! number at a time. Other inboxes pay one statement, as before. Amendments also reach users who have unsubscribed
+//! since. If a user has not synced a notification yet, they never get it, because the same transaction expires its
+//! publications.
 //!
-//! Texts stand once, in `notification`; changing them is no entry of the log.
+//! Texts are stored only in `notification`, so changing them needs no log entry.
 
 mod statement;
 
@@ -28,22 +29,22 @@ use statement::{Concerned, Edges, Many};
 
 pub(super) use statement::push_concerns;
 
-/// Amendments that one transaction looks for in the inbox of a user who is far behind.
+/// Maximum amendments that one transaction examines for a user far behind the log.
 const AMENDMENTS: i64 = 5000;
 
-/// Entries of the log among which it looks for those.
+/// Maximum log entries that it searches for them.
 const ENTRIES: i64 = 200_000;
 
-/// What may be about a user's inbox as it is; nothing where it is empty. What a sync puts into it is as its publications say,
-/// which are amended at once.
+/// The range of a user's current items that amendments can concern; `None` if the inbox is empty. Items that a sync is
+/// about to add do not count: their publications already include the amendments.
 pub(super) async fn subjects(txn: &Transaction, user: UserId) -> Result<Option<Subjects>> {
     let edges: Option<Edges> = statement::edges(txn, user).row(txn).await?;
     let Some(Edges { oldest, newest }) = edges else { return Ok(None) };
     Ok(oldest.zip(newest).map(|(oldest, newest)| Subjects { oldest, newest }))
 }
 
-/// How far a transaction may come within a part of the log, after its first place and up to its last, so that it looks for
-/// a bounded number of amendments in an inbox; and how many these are.
+/// Limits a sync between two log positions, so that it examines a bounded number of amendments. Returns the position it
+/// may reach, and how many amendments lie before it.
 pub(super) async fn reach(
     txn: &Transaction,
     tenant: &Tenant,
@@ -56,9 +57,9 @@ pub(super) async fn reach(
     Ok((last.filter(|_| many == AMENDMENTS).unwrap_or(upto), many.unsigned_abs()))
 }
 
-/// Applies the amendments of a part of the log, after its first place and up to its last, to the inboxes of users, whose
-/// rows are locked. The notifications say what they are now, so that applying one again, or late, does no harm. Whoever shows these inboxes
-/// is told where that changes any, for nothing may be left by which they would find the users.
+/// Applies the amendments between two log positions to the inboxes of users. The caller has locked the users' rows.
+/// Copies the current state of the notifications, so applying one twice or late is harmless. Notifies the users'
+/// sessions if an item changed: a deleted item can no longer lead the notice to its users.
 pub(super) async fn apply(
     txn: &Transaction,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! What amendments there are, and whom they concern.
+//! Finds amendments and the users they concern.
 
 use entity::ids::{Seq, UserId};
 use entity::prelude::FromQueryResult;
@@ -8,7 +8,7 @@ use crate::database::Sql;
 use crate::domain::inbox::shelf::Place;
 use crate::domain::tenant::Tenant;
 
-/// What amendments may be about that concern somebody: from the oldest to the newest of what was in the inbox before.
+/// The seqs that relevant amendments can have as their subject: from the oldest to the newest item of the inboxes.
 #[derive(Clone, Copy, Debug)]
 pub struct Subjects {
     pub oldest: Seq,
@@ -16,7 +16,7 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// Whatever it is about.
+    /// Every amendment.
     pub const ALL: Self = Self { oldest: Seq(0), newest: Seq(i64::MAX) };
 }
 
@@ -27,7 +27,7 @@ pub struct Edges {
     pub newest: Option<Seq>,
 }
 
-/// Both ends of a range of `inbox_item`'s key. Not min and max at once, for which SQLite reads all that is between them.
+/// Both ends of a range of `inbox_item`'s key. Not `MIN` and `MAX`, because SQLite would read everything between them.
 pub fn edges(db: &impl ConnectionTrait, user: UserId) -> Sql {
     let mut sql = Sql::new(db);
     for (name, order) in [("oldest", "ASC"), ("newest", "DESC")] {
@@ -45,7 +45,7 @@ pub struct Many {
     pub last: Option<Seq>,
 }
 
-/// Counts the first amendments of a part of the log, after its first place and up to its last: a walk of `amendment`'s key.
+/// Counts the amendments after one log position up to another, at most `most`: a walk of `amendment`'s key.
 pub fn many(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -61,14 +61,14 @@ pub fn many(
     sql
 }
 
-/// What an amendment is about that concerns somebody.
+/// An amended item that one of the users has.
 #[derive(Debug, FromQueryResult)]
 pub struct Concerned {
     pub subject_seq: Seq,
 }
 
-/// What the amendments are about and one of the users has: a range of `amendment`'s key, and a probe of `inbox_item`'s for
-/// each user. What it says now is read apart: as a join, PostgreSQL would go through the amendments for each notification.
+/// The amended items that at least one of the users has: a range of `amendment`'s key, and a probe of `inbox_item`'s
+/// key for each user. Reads no notifications: with a join, PostgreSQL would scan the amendments for each.
 pub fn concerned(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -80,16 +80,16 @@ pub fn concerned(
     sql.push("SELECT DISTINCT a.subject_seq FROM amendment a WHERE a.tenant_id = ").bind(tenant.id);
     sql.push(" AND a.seq > ").bind(after).push(" AND a.seq <= ").bind(upto);
     sql.push(" AND a.subject_seq >= ").bind(oldest).push(" AND a.subject_seq <= ").bind(newest);
-    // Not a join with the items, of which MariaDB would read all that several users have.
+    // Not a join with the items, because MariaDB would read all items of several users.
     sql.push(" AND (SELECT u.id FROM users u WHERE u.id").among(users);
     sql.push(" AND (SELECT i.seq FROM inbox_item i WHERE i.user_id = u.id AND i.seq = a.subject_seq) IS NOT NULL");
     sql.push(" LIMIT 1) IS NOT NULL");
     sql
 }
 
-/// Adds a condition: whether an amendment after the cursor of the user `u` is about an item that they have. Read from the
-/// amendments since then, with a probe of `inbox_item`'s key for each; not as a join, for which PostgreSQL would make a hash
-/// of all that they have.
+/// Adds the condition that an amendment after the cursor of user `u` concerns one of their items. Reads the amendments
+/// since the cursor, with a probe of `inbox_item`'s key for each. Not a join, because PostgreSQL would hash all items
+/// of the user.
 pub fn push_concerns(sql: &mut Sql, tenant: &Tenant, user: Place<'_>, cursor: &dyn Fn(&mut Sql)) {
     sql.push("(SELECT a.seq FROM amendment a WHERE a.tenant_id = ").bind(tenant.id).push(" AND a.seq > ");
     cursor(sql);

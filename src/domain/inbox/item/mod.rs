@@ -1,4 +1,4 @@
-//! An inbox item with all that is shown of it, read in one row.
+//! An inbox item with all that it displays, read in one row.
 
 mod statement;
 
@@ -24,8 +24,9 @@ use crate::model::user::Profile;
 use statement::Shown;
 pub use statement::{Own, Telling, Whole, push_content_joins, push_joins};
 
-/// A user's items by their seqs, in that order, but for those that have expired or been retracted; their inbox need not be synced,
-/// for whoever knows an id has seen it, and the notification itself says what became of it.
+/// Returns the user's items with these seqs, in that order, without expired or retracted ones.
+///
+/// Needs no sync: a caller who knows an id has seen the item, and the notification itself says what became of it.
 pub async fn find(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Result<Vec<Item>> {
     let catalogue = catalogue::current(app, tenant).await?;
     let mut found = HashMap::with_capacity(seqs.len());
@@ -38,7 +39,7 @@ pub async fn find(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Res
     Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect())
 }
 
-/// Reads what notifications show, where it is not known, from rows with the columns of [`Telling`].
+/// Reads notification contents from rows with the columns of [`Telling`], through the notification cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
     contents: &'a Contents,
@@ -46,12 +47,12 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// By the catalogue and the texts of the rows' statement.
+    /// `catalogue` and `texts` are the catalogue and text version of the statement that returned the rows.
     pub fn by(app: &'a App, tenant: &Tenant, catalogue: &'a Arc<Catalogue>, texts: i64) -> Self {
         Self { contents: &app.caches.contents, on: Shelf { tenant: tenant.id, catalogue, texts } }
     }
 
-    /// What the notification at a place in the log shows, of which the first column has this place in the row; nothing where it is gone.
+    /// The content of the notification at this log position, from the column at index `from` on. `None` if it is gone.
     pub fn content(&self, seq: Seq, row: &QueryResult, from: usize) -> Result<Option<(Edition, Arc<Content>)>> {
         let Some(edition) = Option::<Edition>::read(row, from)? else { return Ok(None) };
         if let Some(known) = self.contents.find(self.on, seq, &edition) {
@@ -64,7 +65,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// An item, whose content is known.
+/// Combines the user's state with a content that is already known.
 pub fn over(own: &Own, content: Arc<Content>) -> Item {
     Item {
         user: own.user,
@@ -81,7 +82,7 @@ pub fn over(own: &Own, content: Arc<Content>) -> Item {
     }
 }
 
-/// What is shown of a notification, by the catalogue of its statement.
+/// The content of a notification under the catalogue of its statement.
 fn content((edition, shown): Telling, catalogue: &Arc<Catalogue>) -> Result<Content> {
     let missing = || Error::internal(format!("message type {} is not in the catalogue", shown.type_id));
     Ok(Content {

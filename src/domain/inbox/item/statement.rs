@@ -1,4 +1,4 @@
-//! The columns of an item and of what it shows, and how they are read.
+//! The columns of an item and its content.
 
 use entity::ids::{Seq, TypeId, UserId};
 use entity::inbox_item::State;
@@ -13,15 +13,15 @@ use crate::domain::tenant::Tenant;
 use crate::model::contents::Edition;
 
 numbers! {
-    /// A user's state of an item `i`.
+    /// The user's own state of an item `i`.
     #[derive(Debug)]
     pub struct Own {
         pub user: UserId = "i.user_id",
         pub seq: Seq = "i.seq AS item_seq",
         pub state: State = "i.state AS item_state",
-        /// When it was marked by itself.
+        /// When the item itself was marked.
         pub read_at: Option<Millis> = "i.read_at AS item_read_at",
-        /// When the earliest mark over it was made.
+        /// The time of the earliest read mark that covers the item.
         pub mark_read_at: Option<Millis> = "(SELECT m.read_at FROM read_mark m WHERE m.user_id = i.user_id AND \
             m.type_id = i.type_id AND m.read_upto >= i.seq ORDER BY m.read_upto LIMIT 1) AS item_mark_read_at",
         pub archived_at: Option<Millis> = "i.archived_at AS item_archived_at",
@@ -30,7 +30,7 @@ numbers! {
 }
 
 columns! {
-    /// What is shown of a notification `n`, its action `a` and its sender `s`, by what it is known by.
+    /// The displayed columns of a notification `n`, its action `a` and its sender `s`.
     #[derive(Debug)]
     pub struct Shown {
         pub kind: Kind = "n.kind AS item_kind",
@@ -50,10 +50,10 @@ columns! {
     }
 }
 
-/// What is shown of a notification, and by what it is known that it is the same.
+/// The content of a notification, with its revision.
 pub type Telling = (Edition, Shown);
 
-/// An item with what it shows. Nothing is shown where there is no notification any more: one that is past the retention window is as good as gone.
+/// An item with its content. The content is missing if the notification was deleted after the retention window.
 pub type Whole = (Own, Telling);
 
 /// Adds the sender `s` and the action `a` to the notification `n`: two probes of primary keys.
@@ -67,7 +67,7 @@ pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
     push_content_joins(sql);
 }
 
-/// Items of a user, but for those whose notifications say that they have gone: probes of primary keys.
+/// The user's items with these seqs, without retracted or expired notifications: probes of primary keys.
 pub fn some(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Sql {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").columns::<Whole>();

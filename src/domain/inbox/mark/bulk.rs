@@ -1,6 +1,6 @@
-//! Marks of all items that match, and of all that are seen.
+//! Marks of all matching items, and `see`.
 //!
-//! Reading everything of a type raises a mark instead of touching the items, whatever their number.
+//! Reading all items of a type raises its read mark instead of touching the items, however many there are.
 
 use std::sync::Arc;
 
@@ -25,50 +25,50 @@ use crate::error::Result;
 use crate::hub::Notice;
 use crate::model::catalogue::no_type;
 
-/// What a bulk mark is about.
+/// The items of a bulk mark.
 #[derive(Clone, Debug, Default)]
 pub struct Match {
-    /// Codes of types; nothing means all.
+    /// Codes of types; `None` means all.
     pub types: Option<Vec<String>>,
     pub target: Option<Target>,
-    /// Up to and including this one; nothing means all that is there when the call is made.
+    /// The last item to mark, inclusive. `None` means everything in the inbox at the time of the call.
     pub up_to: Option<Seq>,
-    /// Whether somebody wants to know how many they are, each of which is to be looked at then.
+    /// Whether the caller wants an exact count, for which the database examines every item.
     pub is_counted: bool,
 }
 
-/// Changes the state of all that match.
+/// Changes the state of all matching items.
 pub(super) async fn apply(app: &App, tenant: &Tenant, user: UserId, of: &Match, change: Change) -> Result<Marked> {
     let (changed, catalogue) = in_bulk(app, tenant, user, Bulk::Change(change, of)).await?;
     Ok(changed.by(&catalogue))
 }
 
-/// The inbox, or one type of it, was looked at: types that read themselves are read, and, if it was the whole, nothing
-/// is unseen any more. What is read is counted where somebody wants to know.
+/// Records that the user looked at the inbox, or at one type of it. Types with the `Auto` read policy become read;
+/// without `only`, all items become seen as well. Counts the read items exactly if `is_counted`.
 pub async fn see(app: &App, tenant: &Tenant, user: UserId, only: Option<&str>, is_counted: bool) -> Result<Marked> {
     let (changed, catalogue) = in_bulk(app, tenant, user, Bulk::See(only, is_counted)).await?;
     Ok(changed.by(&catalogue))
 }
 
-/// What is done to an inbox by what its items are, not by their ids.
+/// A change of all items that meet a condition.
 #[derive(Clone, Copy)]
 enum Bulk<'a> {
     Change(Change, &'a Match),
-    /// All of it was looked at, or a type of it; and whether what is read is counted.
+    /// The user looked at the whole inbox or at one type; and whether to count the items that this reads.
     See(Option<&'a str>, bool),
 }
 
-/// What came of a try at a bulk mark.
+/// The outcome of one attempt.
 enum Tried {
     Done(Changed),
-    /// The inbox is to be brought near the end of the log first.
+    /// The inbox is too far behind: sync it to near the end of the log first.
     Far,
-    /// The catalogue has another version than this went by.
+    /// The catalogue now has this version, which is not the one that was used.
     Outdated(i64),
 }
 
-/// Does a bulk mark, and returns the catalogue that it went by: in one transaction, unless the inbox is far behind or the catalogue that is
-/// remembered was an old one.
+/// Makes a bulk mark and returns the catalogue it used. Takes one transaction, unless the inbox is far behind or the
+/// cached catalogue is outdated.
 async fn in_bulk(app: &App, tenant: &Tenant, user: UserId, bulk: Bulk<'_>) -> Result<(Changed, Arc<Catalogue>)> {
     let mut catalogue = catalogue::cached(app, tenant).await?;
     loop {
@@ -94,7 +94,7 @@ async fn in_bulk(app: &App, tenant: &Tenant, user: UserId, bulk: Bulk<'_>) -> Re
     }
 }
 
-/// A user's inbox within a transaction that has locked and synced it.
+/// A user's inbox in a transaction that has locked and synced it.
 struct Inbox<'a> {
     txn: &'a Transaction,
     tenant: &'a Tenant,
@@ -137,7 +137,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// Notes that the inbox has changed, where that is not noted yet.
+    /// Records that the inbox has changed, unless that is already recorded.
     async fn note(&self, changed: &Changed) -> Result<()> {
         if changed.is_noted {
             self.txn.tell(Notice::changed(self.tenant.id, &[self.user]));
@@ -165,7 +165,7 @@ impl Inbox<'_> {
         tally::settle(self.txn, &[self.user]).await?;
         for kind in types {
             for step in steps(change) {
-                // A bulk mark is about the inbox proper, but for the one that empties the archive.
+                // Bulk marks skip the archive, except for the one that empties it.
                 if !step.from.is_archived() || change == Change::Unarchive {
                     changed.add(kind.id, self.step(step, kind.id, up_to, of.target.as_ref()).await?);
                 }
@@ -174,9 +174,10 @@ impl Inbox<'_> {
         Ok(())
     }
 
-    /// Raises the read marks of types, where that makes anything read, and adds how much. The items stay untouched but for
-    /// those that were kept unread, which no span counts: so none is to be settled. One statement on PostgreSQL and three elsewhere, however many
-    /// types and items there are; where they are not counted it looks at one of each type.
+    /// Raises the read marks of those types that have unread items, and adds how many items that reads. Touches no
+    /// items except those kept unread, which no counter span covers, so no spans need flushing. Takes one statement on
+    /// PostgreSQL and three elsewhere, for any number of types and items. Without counting, it examines one item of
+    /// each type.
     async fn read_all(&self, changed: &mut Changed, kinds: &[TypeId], up_to: Seq, is_counted: bool) -> Result<()> {
         if kinds.is_empty() {
             return Ok(());
@@ -202,7 +203,7 @@ impl Inbox<'_> {
         Ok(())
     }
 
-    /// Takes a step with all of a type that it is about; returns with how many.
+    /// Applies a step to all items of a type that it concerns. Returns how many there were.
     async fn step(&self, step: &Step, kind: TypeId, up_to: Seq, target: Option<&Target>) -> Result<u64> {
         let of = statement::concerned(self.txn, self.tenant, (self.user, kind), (step, up_to, target), self.now);
         let concerned: Vec<Concerned> = of.rows(self.txn).await?;

@@ -1,4 +1,4 @@
-//! What came of a mark.
+//! The outcome of a mark.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use entity::ids::TypeId;
 
 use crate::domain::catalogue::{Catalogue, MessageType};
 
-/// What a mark did.
+/// The outcome of a mark, as the API returns it.
 #[derive(Clone, Debug, Default)]
 pub struct Marked {
-    /// For how many items the state was another; where they were not counted, at least so many.
+    /// How many items changed. A lower bound if they were not counted.
     pub changed_count: u64,
     /// Their types, in catalogue order.
     pub types: Vec<Arc<MessageType>>,
@@ -20,7 +20,7 @@ pub struct Marked {
 #[derive(Clone, Debug, Default)]
 pub struct Changed {
     of: BTreeMap<TypeId, u64>,
-    /// The version of the user's row was raised for it.
+    /// Whether the version of the user's row was already incremented.
     pub is_noted: bool,
 }
 
@@ -35,7 +35,7 @@ impl Changed {
         self.of.is_empty()
     }
 
-    /// Whether a catalogue knows all of the types.
+    /// Whether the catalogue has all of the types.
     pub fn is_of(&self, catalogue: &Catalogue) -> bool {
         self.of.keys().all(|kind| catalogue.type_by_id(*kind).is_some())
     }

@@ -1,4 +1,4 @@
-//! Marks of items by their ids. What users of a tenant mark at the same time goes into one transaction.
+//! Marks of items by id. Marks that users of a tenant make at the same time share one transaction.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::error::Result;
 use crate::hub::Notice;
 use crate::model::overview::Mark;
 
-/// Items of one transaction, unless a single mark has more.
+/// Items per transaction, unless a single mark has more.
 const ITEMS: usize = 1000;
 
-/// Transactions of a tenant at a time: one is written to the disk while others do their statements.
+/// Concurrent transactions of a tenant: one is flushed to disk while others run their statements.
 const ROUNDS: usize = 4;
 
-/// An item that somebody marks.
+/// One item to mark.
 #[derive(Clone, Copy)]
 struct One {
     user: UserId,
@@ -39,13 +39,13 @@ struct One {
     change: Change,
 }
 
-/// Marks of a tenant's users that wait for the next transaction. Nothing comes of who has to be waited for.
+/// The batcher for marks of a tenant's users. `None` if the row was locked or an amendment is not synced yet.
 type Marks = Together<Needs, One, Option<Changed>>;
 
-/// Changes the state of those of the items that there are.
+/// Changes the state of those items that exist.
 ///
-/// Their inbox need not be brought up to the log for it, unless what is in it may have been amended: then, and where somebody else is at
-/// it, theirs is a transaction of its own, so that nobody waits for another's.
+/// The inbox need not be synced first, unless it may miss an amendment. In that case, or if another transaction holds
+/// the user's row, the mark gets a transaction of its own, so that no user waits for another user's lock.
 pub(super) async fn apply(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -62,7 +62,7 @@ pub(super) async fn apply(
         let bounds = Bounds { rounds, things: ITEMS, patience: app.db.write_patience(), splits_after: None };
         Marks::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
     });
-    // What is written down as somebody's act is so in a transaction of their own.
+    // An audited mark needs a transaction of its own, which writes the audit entry.
     let shared =
         if Act::is_under_way() { None } else { queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await? };
     let changed = match shared {
@@ -79,7 +79,7 @@ pub(super) async fn apply(
     Ok(changed.by(&*catalogue::current(app, tenant).await?))
 }
 
-/// A mark whose user's row is waited for, and whose inbox is synced.
+/// Waits for the user's row, syncs the inbox and marks the items, in a transaction of this user alone.
 async fn alone(app: &App, tenant: &Tenant, user: UserId, marks: &[One]) -> Result<Changed> {
     sync::brought_near(app, tenant, &[user]).await?;
     let done = transaction!(app.db, |txn| {
@@ -95,7 +95,7 @@ async fn alone(app: &App, tenant: &Tenant, user: UserId, marks: &[One]) -> Resul
     Ok(done.outcomes.into_iter().next().unwrap_or_default())
 }
 
-/// One transaction for all the marks of users whose rows are free; the outcome of each, in their order.
+/// Marks the items of all users with free rows, in one transaction. Returns the outcome of each job, in order.
 async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<Vec<Result<Option<Changed>>>> {
     let user_of = |job: &Vec<One>| job.first().map(|one| one.user);
     let users: BTreeSet<UserId> = jobs.iter().filter_map(user_of).collect();
@@ -120,8 +120,8 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<V
     Ok(jobs.iter().map(outcome).collect())
 }
 
-/// Locks the rows of those of the users that are free ([`statement::raise`]), and raises their versions: to what. A mark that changes nothing
-/// costs their overviews nothing by it, which are brought to the version.
+/// Locks the free rows ([`statement::raise`]), increments the versions and returns them. A mark that changes nothing
+/// also increments the version, so cached overviews are re-stamped instead of dropped.
 async fn raised(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<HashMap<UserId, i64>> {
     let rows: Vec<Raised> = statement::raise(txn, tenant, users).rows(txn).await?;
     let versions: HashMap<UserId, i64> = rows.into_iter().map(|row| (row.id, row.version)).collect();
@@ -133,16 +133,16 @@ async fn raised(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<
     Ok(versions)
 }
 
-/// What marks have done.
+/// The outcome of a batch of marks.
 #[derive(Default)]
 struct Done {
-    /// Of each job.
+    /// One for each job.
     outcomes: Vec<Changed>,
-    /// What became of whose items, in the order in which it did.
+    /// The changed items of each user, in the order of the changes.
     marks: BTreeMap<UserId, Vec<Mark>>,
 }
 
-/// Does marks over users' locked rows; a second one of a user goes by what the first has left.
+/// Applies marks. The caller has locked the users' rows. A second job of the same user sees the result of the first.
 async fn change(txn: &Transaction, tenant: &Tenant, jobs: &[&[One]], now: Millis) -> Result<Done> {
     let mut done = Done { outcomes: vec![Changed::default(); jobs.len()], marks: BTreeMap::new() };
     let mut waiting: Vec<usize> = (0..jobs.len()).collect();

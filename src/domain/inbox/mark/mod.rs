@@ -1,7 +1,7 @@
 //! Marks: read, unread, archived, deleted, seen.
 //!
-//! Each is a transaction over the user's locked row. Marks of all items that match (`bulk`) sync the inbox in theirs; those of some items by
-//! their ids (`items`) share one with those of others.
+//! Each mark is a transaction that locks the user's row. Marks of all matching items (`bulk`) sync the inbox in their
+//! own transaction. Marks by item id (`items`) share a transaction with those of other users.
 
 mod bulk;
 mod changed;
@@ -21,16 +21,16 @@ pub use bulk::{Match, see};
 pub use changed::Marked;
 pub use step::Change;
 
-/// Which of a user's items.
+/// The items to mark.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// These; those that are gone are passed over.
+    /// These items. Ids of items that are gone are ignored.
     Items(Vec<Seq>),
-    /// All of the inbox that match.
+    /// All matching items of the inbox.
     Matching(Match),
 }
 
-/// Changes the state of a user's items.
+/// Changes the state of a user's items and returns how many changed.
 pub async fn apply(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,

@@ -1,4 +1,4 @@
-//! What there is to be marked: ranges of `inbox_item_state`, and items by `inbox_item`'s key.
+//! Finds and writes the items to mark: ranges of `inbox_item_state`, and items by `inbox_item`'s key.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,21 @@ use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::model::channel::Target;
 
-/// What is unread of a type: how many there are, or where they are not counted, 1 for any.
+/// The unread items of a type. Without counting, each number is 1 if there are any.
 #[derive(Debug, FromQueryResult)]
 pub struct Unread {
     pub type_id: TypeId,
-    /// Above the newest mark.
+    /// Never marked, and above the newest read mark.
     pub fresh: i64,
-    /// Whatever the mark says.
+    /// Marked as unread, regardless of the read mark.
     pub kept: i64,
-    /// Where that mark is.
+    /// The newest read mark.
     pub mark: Seq,
 }
 
-/// Counts what is unread of each of some types up to a place in the log, or says whether anything is: two ranges, and a probe of `read_mark`'s key, in a branch for each,
-/// since MySQL uses ranges only where it sees constants. On PostgreSQL it reads what is fresh, too: see [`unread_is_read`].
+/// Counts the unread items of each type up to a log position, or only checks whether there are any. Each type is one
+/// branch of two ranges and a probe of `read_mark`'s key, because MySQL uses ranges only with constant bounds. On
+/// PostgreSQL it also marks the fresh items as read: see [`unread_is_read`].
 pub fn unread(
     db: &impl ConnectionTrait,
     (user, kinds): (UserId, &[TypeId]),
@@ -57,8 +58,8 @@ pub fn unread(
     sql
 }
 
-/// Whether [`unread`] also raises the marks of types of which something is fresh, leaves the spans of that, and raises the version of the user's
-/// row for it: PostgreSQL changes tables in the statement that counts.
+/// Whether [`unread`] also raises the read marks of types with fresh items, records the counter spans and increments
+/// the version of the user's row. PostgreSQL can change tables in the statement that counts.
 pub fn unread_is_read(db: &impl ConnectionTrait) -> bool {
     db.get_database_backend() == DbBackend::Postgres
 }
@@ -86,8 +87,8 @@ pub struct Concerned {
     pub seq: Seq,
 }
 
-/// The items of a type up to a place in the log that a step changes: a range, with a probe of `notification_seq` for each where a
-/// target is named.
+/// The items of a type, up to a log position, that a step changes: a range, plus a probe of `notification_seq` for each
+/// item if there is a target.
 pub fn concerned(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -107,20 +108,21 @@ pub fn concerned(
     sql
 }
 
-/// An item as it is before a mark.
+/// An item before its mark.
 #[derive(Debug, FromQueryResult)]
 pub struct Found {
     pub user_id: UserId,
     pub seq: Seq,
     pub type_id: TypeId,
     pub state: State,
-    /// 1 where the newest read mark of its type is at it or beyond.
+    /// 1 if the newest read mark of its type is at or beyond the item.
     pub is_up_to_mark: i32,
-    /// 1 where the user has spans to be settled before.
+    /// 1 if the user has counter spans to flush first.
     pub has_spans: i32,
 }
 
-/// Items that have not expired: for each a probe of `inbox_item`'s key, of `read_mark`'s and of `tally_span`'s.
+/// The requested items that have not expired. Each costs a probe of the keys of `inbox_item`, `read_mark` and
+/// `tally_span`.
 pub fn found(db: &impl ConnectionTrait, items: &[(UserId, Seq)], now: Millis) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT i.user_id, i.seq, i.type_id, i.state, CASE WHEN i.seq <= COALESCE((SELECT MAX(m.read_upto) ");
@@ -132,16 +134,17 @@ pub fn found(db: &impl ConnectionTrait, items: &[(UserId, Seq)], now: Millis) ->
     sql
 }
 
-/// A user whose row is locked.
+/// A user with a locked row.
 #[derive(Debug, FromQueryResult)]
 pub struct Raised {
     pub id: UserId,
-    /// The newest.
+    /// The new version.
     pub version: i64,
 }
 
-/// Locks the rows of those of the users whom nobody holds, and whose items nothing has been amended of that they have not synced, by raising
-/// their versions; on MySQL, whose changes return nothing, they are still to be raised by one.
+/// Locks the users' rows by incrementing their versions. Leaves out rows that another transaction has locked, and users
+/// who have not synced the tenant's newest amendment yet. MySQL cannot return changed rows: there it only locks, and
+/// the caller increments.
 pub fn raise(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
     let push_free = |sql: &mut Sql| {
@@ -168,12 +171,12 @@ pub fn raise(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sq
     sql
 }
 
-/// Whether [`put`] also leaves the tallies of what it makes read, or unread: PostgreSQL changes two tables in one statement.
+/// Whether [`put`] also records reads and unreads in the counters: PostgreSQL changes two tables in one statement.
 pub fn put_tells(db: &impl ConnectionTrait) -> bool {
     db.get_database_backend() == DbBackend::Postgres
 }
 
-/// Brings items to another state.
+/// Writes the new state of items, or deletes them.
 pub fn put(db: &impl ConnectionTrait, tenant: &Tenant, items: &[(UserId, Seq)], put: Put, now: Millis) -> Sql {
     let mut sql = Sql::new(db);
     let Some(to) = put.to else {
@@ -200,8 +203,8 @@ pub fn put(db: &impl ConnectionTrait, tenant: &Tenant, items: &[(UserId, Seq)], 
     sql
 }
 
-/// Adds that an item is one of these, of which there are at most [`entity::prelude::LIST`], in the words that each database finds the
-/// key in.
+/// Adds that an item is one of these, at most [`entity::prelude::LIST`], in the form for which each database uses the
+/// key.
 fn push_these(sql: &mut Sql, alias: &str, items: &[(UserId, Seq)]) {
     match sql.backend() {
         DbBackend::Postgres => {

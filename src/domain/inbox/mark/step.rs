@@ -1,4 +1,4 @@
-//! From which state to which a change takes an item.
+//! The state transitions of each change.
 
 use entity::ids::{Seq, TypeId};
 
@@ -6,7 +6,7 @@ use crate::clock::Millis;
 use crate::domain::inbox::shelf::{Part, State};
 use crate::model::overview::Mark;
 
-/// What to do with them.
+/// What to do with the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Read,
@@ -16,20 +16,20 @@ pub enum Change {
     Delete,
 }
 
-/// Items of one state (and side of the read mark) come to another; to none when they are deleted.
+/// A transition from one state (and side of the read mark) to another. `to` is `None` if the items are deleted.
 pub(super) struct Step {
     pub from: State,
     pub part: Part,
     pub to: Option<State>,
-    /// Whether they were read before, so that the instant stays.
+    /// Whether the items were already read, so that their `read_at` stays.
     pub was_read: bool,
 }
 
 impl Step {
-    /// What was kept unread is read.
+    /// Reads items that were kept unread.
     pub const KEPT_TO_READ: Self = step(State::KeptUnread, Part::All, Some(State::Read), false);
 
-    /// What it writes.
+    /// The columns that this step writes.
     pub fn put(&self) -> Put {
         let makes_read = self.makes_read();
         let Some(to) = self.to else {
@@ -48,12 +48,12 @@ impl Step {
         Put { to: Some(to), read_at, archived_at, makes_read }
     }
 
-    /// That an item has taken it.
+    /// Describes that an item took this step, for cached overviews.
     pub fn mark(&self, seq: Seq, kind: TypeId, at: Millis) -> Mark {
         Mark { seq, kind, from: self.from, to: self.to, makes_read: self.makes_read(), at }
     }
 
-    /// 1 where it makes items read, -1 where it makes them unread. What is deleted was read, or not, all the same.
+    /// 1 if it makes items read, -1 if it makes them unread. Deleting does not change whether an item was read.
     pub fn makes_read(&self) -> i64 {
         match self.to {
             Some(State::Read | State::ArchivedRead) if !self.was_read => 1,
@@ -63,10 +63,10 @@ impl Step {
     }
 }
 
-/// What becomes of an item's row.
+/// The new values of an item's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Put {
-    /// Nothing where it is deleted.
+    /// `None` if the item is deleted.
     pub to: Option<State>,
     pub read_at: Instant,
     pub archived_at: Instant,
@@ -74,7 +74,7 @@ pub(super) struct Put {
     pub makes_read: i64,
 }
 
-/// What becomes of an instant.
+/// The new value of a time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Instant {
     Kept,
@@ -82,7 +82,7 @@ pub(super) enum Instant {
     Gone,
 }
 
-/// The step that a change takes with an item, if it is not what it is to be already.
+/// The step that a change applies to an item. `None` if the item is already in the requested state.
 pub(super) fn step_from(change: Change, state: State, is_up_to_mark: bool) -> Option<&'static Step> {
     let part = if is_up_to_mark { Part::UpToMark } else { Part::AboveMark };
     steps(change).iter().find(|step| step.from == state && (step.part == Part::All || step.part == part))
@@ -92,7 +92,7 @@ const fn step(from: State, part: Part, to: Option<State>, was_read: bool) -> Ste
     Step { from, part, to, was_read }
 }
 
-/// What a change does to items of each state. What they are already is not in the list.
+/// The steps of a change, one per state. States that already satisfy the change are absent.
 pub(super) fn steps(change: Change) -> &'static [Step] {
     use Part::{AboveMark, All, UpToMark};
     use State::{ArchivedRead, ArchivedUnread, Fresh, KeptUnread, Read};

@@ -1,4 +1,4 @@
-//! Items that take a step, one by one.
+//! Writes state changes of single items.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::domain::tally::{self, Reader, Reading};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
-/// An item that takes a step.
+/// An item and the step that it takes.
 #[derive(Clone, Copy)]
 pub struct Moved<'a> {
     pub user: UserId,
@@ -21,8 +21,8 @@ pub struct Moved<'a> {
     pub step: &'a Step,
 }
 
-/// Writes down what becomes of items, with a statement for each 1,000 to which the same happens, and that they were read. Their users' rows are
-/// locked, and what was to be settled of them is.
+/// Writes the new states, with one statement per 1,000 items that change alike, and records reads and unreads in the
+/// counters. The caller has locked the users' rows and flushed their counter spans.
 pub async fn write(txn: &Transaction, tenant: &Tenant, moved: &[Moved<'_>], now: Millis) -> Result<()> {
     let mut alike: BTreeMap<Put, Vec<(UserId, Seq)>> = BTreeMap::new();
     for item in moved {

@@ -1,9 +1,12 @@
 //! The list: a page of a user's inbox, newest first, in one statement.
 //!
-//! A list of all types walks the key of `inbox_item` from its end, over at most three pages; if archived or expired items leave the page
-//! short, the merged ranges of types and states follow, which skip any number of those. A list of some types, or of unread items, uses the
-//! ranges at once. MySQL and MariaDB use a range of an index only if its bounds are constants, so `shelf::Place` writes constants
-//! and sub-selects over a primary key there, one `UNION ALL` branch per user and type, and columns of an outer query elsewhere.
+//! A list of all types walks the key of `inbox_item` from one end, over at most three pages. If archived or expired
+//! items leave the page short, the server reads the ranges of types and states instead and merges them, which skips any
+//! number of hidden items. A list of some types, or of unread items, uses the ranges at once.
+//!
+//! MySQL and MariaDB use an index range only if its bounds are constants. There, `shelf::Place` writes constants and
+//! sub-selects over a primary key, one `UNION ALL` branch per user and type; elsewhere it writes columns of an outer
+//! query.
 
 mod statement;
 mod window;
@@ -29,21 +32,21 @@ pub(super) use statement::push_target;
 pub use statement::statement;
 pub use window::{End, Filter, Way, Window};
 
-/// A part of a list, which is of one place in the log.
+/// A part of a list as of one log position.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Newest first.
     pub items: Vec<Item>,
-    /// Where the list goes on, beyond this one, towards the end that was walked to: at the last item of a full page, or of those
-    /// that were passed over.
+    /// The item from which the list goes on in the direction of the read: the last item of a full page, or the last
+    /// that the filter examined. `None` at the end of the list.
     pub goes_on_at: Option<Seq>,
-    /// That place. What came after it is not in the list.
+    /// The log position. Later entries are not in the list.
     pub upto: Seq,
-    /// By which it is known that the same would be read again; nothing where that cannot be told.
+    /// The cache validator of this page. `None` if the page cannot be validated.
     pub proof: Option<Arc<Proof>>,
 }
 
-/// A page of a user's inbox, which is synced first where it is behind.
+/// Returns a page of a user's inbox. Syncs the inbox first if it is behind the log.
 pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, window: Window) -> Result<Page> {
     filter.check()?;
     let mut window = window;
@@ -74,7 +77,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             End::Newest => rows.sort_unstable_by_key(|row| Reverse(place(row))),
             End::Oldest => rows.sort_unstable_by_key(place),
         }
-        // By rows: an item whose notification has gone fills a place all the same.
+        // Counts rows, not shown items: an item without a notification still takes up a row.
         let seqs: Vec<Seq> = rows.iter().filter_map(place).collect();
         let walked_to = rows.iter().find_map(|row| row.walked_to);
         if way == Way::Walk && walked_to.is_some() {
@@ -95,7 +98,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
                 End::Newest => window.older_than = Some(*last),
                 End::Oldest => window.newer_than = Some(*last),
             }
-            // What was passed over was so by another statement.
+            // An earlier statement read the skipped items, so the validator would not cover them.
             is_of_one = false;
             continue;
         }
@@ -103,7 +106,7 @@ pub async fn read(app: &App, tenant: &Tenant, user: UserId, filter: &Filter, win
             items.reverse();
         }
         let upto = standing.complete_upto();
-        // A page for nothing at all goes on before its first.
+        // A page of zero items goes on at its first row.
         let last = seqs.get(window.many.saturating_sub(1)).copied();
         return Ok(Page { items, goes_on_at: if is_full { last } else { walked_to }, upto, proof });
     }

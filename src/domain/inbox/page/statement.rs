@@ -1,4 +1,4 @@
-//! The one statement of a list.
+//! The SQL statement of a list page.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,35 +24,35 @@ use crate::error::Result;
 use crate::model::contents::Edition;
 use crate::model::proof::Stamp;
 
-/// Items that a page by kind, target, action or sender passes over at the most, since what they are is looked up for each.
+/// The most items that a page filtered by kind, target, action or sender examines: each needs a lookup.
 const PASSED_OVER: i64 = 1_000;
 
-/// Pages that a walk along the inbox looks at, for one that it is to find.
+/// How many pages of items a walk along the inbox reads to fill one page.
 const PAGES: i64 = 3;
 
-/// What is read of an item along the way.
+/// The columns that a walk reads of each item.
 const WALKED: &str = "i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archived_at, i.expires_at";
 
-/// Where the inbox stands, with which each row begins.
+/// The first columns of every row: how fresh the inbox is.
 pub type Stands = (Standing, Stamp);
 
-/// One of the items. There is one row at least, without an item where there is none.
+/// A row of the page. An empty page still has one row, without an item.
 pub struct Row<'a> {
-    /// Also where its notification has gone, and so nothing of it is shown.
+    /// `Some` even if the item's notification is gone, so that nothing of it can be shown.
     pub own: Option<Own>,
-    /// The last of the items that were looked at, where they were as many as may be.
+    /// The last item that was examined, if the walk or the lookups reached their limit.
     pub walked_to: Option<Seq>,
     all: &'a QueryResult,
 }
 
 impl<'a> Row<'a> {
-    /// Reads a row but for what the item shows.
+    /// Reads a row, except for the content of its notification.
     pub fn of(all: &'a QueryResult) -> Result<Self> {
         let walked_to = Column::get(all, Stands::MANY + item::Whole::MANY)?;
         Ok(Self { own: Option::read(all, Stands::MANY)?, walked_to, all })
     }
 
-    /// Its item, and by what it is known what that shows.
+    /// The item of this row and the revision of its content. `None` if its notification is gone.
     pub fn item(&self, reading: &item::Reading<'_>) -> Result<Option<(Item, Edition)>> {
         let Some(own) = &self.own else { return Ok(None) };
         let content = reading.content(own.seq, self.all, Stands::MANY + Own::MANY)?;
@@ -60,18 +60,18 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The one statement: where the inbox stands, and the page with all that is shown of it.
+/// Selects the freshness of the inbox and one page of items with all that they display.
 ///
-/// A walk is along the key of `inbox_item` from the list's end, three pages and no further: what is archived or has expired is
-/// passed over, and where a page is full before, the walk ends there. The last place of three pages is named where the walk came to it,
-/// shown or not: then the inbox may go on, and the ranges are asked.
+/// A walk follows the key of `inbox_item` from one end of the list. It skips archived and expired items and stops once
+/// the page is full, or after three pages of items. If it gets that far, `walked_to` names the last item, shown or not:
+/// more may follow, and the caller then reads the ranges.
 ///
-/// The rows come in any order: PostgreSQL and SQLite would sort all that is shown.
+/// The rows have no order, because PostgreSQL and SQLite would sort all displayed columns with them.
 ///
-/// Each (type, state) is one range of `inbox_item_state`, read from its end and no further than a page; the pages are
-/// merged. So a page costs the number of types, never the length of the inbox; what has expired and was not swept yet, which is
-/// done every hour, is passed over in the index. Filters by what is in the notification
-/// (kind, target, action, sender) probe it for each item that is passed over, of which there are 1,000 at the most.
+/// Each (type, state) is one range of `inbox_item_state`. The statement reads at most a page from the end of each range
+/// and merges them, so a page costs the number of types, never the length of the inbox. Expired items that the hourly
+/// sweep has not deleted yet are skipped in the index. Filters on the notification (kind, target, action, sender) look
+/// up each examined item, at most 1,000.
 pub fn statement(
     app: &App,
     tenant: &Tenant,
@@ -91,7 +91,7 @@ pub fn statement(
     sql
 }
 
-/// What is listed: a part of an inbox.
+/// The part of an inbox that is listed.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     app: &'a App,
@@ -107,12 +107,12 @@ impl Part<'_> {
         if self.window.end == End::Newest { "DESC" } else { "ASC" }
     }
 
-    /// One more than a page: whether the list goes on.
+    /// One more than a page, to tell whether the list goes on.
     fn page(self) -> i64 {
         i64::try_from(self.window.many).unwrap_or(i64::MAX - 1) + 1
     }
 
-    /// Adds the standing `h` and, along the inbox, its items `i`.
+    /// Adds the freshness columns `h` and, by a walk along the inbox, the items `i`.
     fn push_walk(self, sql: &mut Sql) {
         sql.push(", i.walked_to FROM (");
         standing::push(sql, self.tenant, &[self.user], self.reach, &push_stamp);
@@ -126,7 +126,7 @@ impl Part<'_> {
         sql.push(") i ON i.user_id = h.h_user_id");
     }
 
-    /// Adds the items along the inbox, of which each has its place.
+    /// Adds the items along the inbox, each with its number in the walk.
     fn push_numbered(self, sql: &mut Sql) {
         let (order, last) = (self.order(), PAGES * self.page());
         sql.push("SELECT i.*, CASE WHEN i.place = ").bind(last).push(" THEN i.seq END AS walked_to FROM (");
@@ -138,7 +138,8 @@ impl Part<'_> {
         sql.push(" OR i.place = ").bind(last);
     }
 
-    /// Adds the items along the inbox as far as the last place. SQLite would number all that it may look at, and sort that twice.
+    /// Adds the items along the inbox up to the last one of the walk. SQLite would number all candidates and sort
+    /// twice.
     fn push_bounded(self, sql: &mut Sql) {
         let order = self.order();
         let push_last = |sql: &mut Sql| {
@@ -160,17 +161,17 @@ impl Part<'_> {
         sql.push(")");
     }
 
-    /// Adds that items `i` are of the part of the user's inbox.
+    /// Adds `FROM inbox_item i` with the conditions of the listed part of the user's inbox.
     fn push_inbox(self, sql: &mut Sql) {
         sql.push(" FROM inbox_item i WHERE i.user_id = ").bind(self.user);
         self.push_window(sql);
     }
 
-    /// Adds the standing `h` and, by the ranges of types and states, its items `i`.
+    /// Adds the freshness columns `h` and, by ranges of types and states, the items `i`.
     fn push_ranges(self, sql: &mut Sql, catalogue: &Catalogue) {
         let Self { tenant, filter, .. } = self;
         let (order, page) = (self.order(), self.page());
-        // By this catalogue, which may turn out to be outdated: only by the newest there is a type or there is none.
+        // This catalogue may be outdated. The caller checks the version and only then rejects unknown types.
         let is_chosen = |code: &String| filter.types.as_ref().is_none_or(|types| types.contains(code));
         let types: Vec<TypeId> =
             catalogue.types.iter().filter(|kind| is_chosen(&kind.code)).map(|kind| kind.id).collect();
@@ -198,7 +199,7 @@ impl Part<'_> {
         sql.push(") x ON x.user_id = h.h_user_id LEFT JOIN inbox_item i ON i.user_id = x.user_id AND i.seq = x.seq");
     }
 
-    /// Adds the first items of each range of the types that are asked for.
+    /// Adds the first items of each range of the requested types.
     fn push_branches(self, sql: &mut Sql, types: &[TypeId], many: i64) {
         let Self { app, user, filter, .. } = self;
         let branches =
@@ -215,7 +216,7 @@ impl Part<'_> {
         }
     }
 
-    /// Adds which part of the inbox: between two of its items, two instants, and no further than it is shown.
+    /// Adds the bounds: between two items, between two instants, and up to the bound of the read.
     fn push_window(self, sql: &mut Sql) {
         let Self { tenant, filter, window, .. } = self;
         if let Some(seq) = window.older_than {
@@ -230,9 +231,9 @@ impl Part<'_> {
     }
 }
 
-/// Instants do not go back along the log, so a bound in time is a bound of seqs: one probe of `notification_published_at`.
-/// Where a wrong clock has left entries that are ahead, what came after them is found by its own instants. Nothing was
-/// published at or after it: no seq is.
+/// Publication times never decrease along the log, so a time bound is a bound of seqs: one probe of
+/// `notification_published_at`. If a wrong clock left entries that are ahead, later entries are found by their own
+/// times. If nothing was published at or after the instant, the bound is beyond every seq.
 fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Millis>) {
     let Some(instant) = instant else { return };
     sql.push(&format!(" AND i.seq {side} COALESCE((SELECT f.seq FROM notification f WHERE f.tenant_id = "));
@@ -240,7 +241,7 @@ fn push_instant(sql: &mut Sql, tenant: &Tenant, side: &str, instant: Option<Mill
     sql.push(&format!(" ORDER BY f.published_at, f.seq LIMIT 1), {})", i64::MAX));
 }
 
-/// Adds that the notification of the item `i` is one of those that are asked for: a probe of `notification_seq`.
+/// Adds that the notification of item `i` matches the filter: a probe of `notification_seq`.
 fn push_looked_up(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     let Filter { kinds, target, action, sender, .. } = filter;
     sql.push("(");
@@ -264,7 +265,7 @@ fn push_looked_up(sql: &mut Sql, tenant: &Tenant, filter: &Filter) {
     sql.push(") IS NOT NULL");
 }
 
-/// Adds that a notification is about a target.
+/// Adds that a notification has this target.
 pub fn push_target(sql: &mut Sql, alias: &str, target: &Target) {
     sql.push(&format!(" AND {alias}.target_type = ")).bind(target.target_type.clone());
     sql.push(&format!(" AND {alias}.target_id = ")).bind(target.id.clone());

@@ -10,17 +10,17 @@ use crate::model::channel::Target;
 use crate::model::check;
 use entity::notification::Kind;
 
-/// Which items to list.
+/// Conditions on the listed items.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Codes of types; nothing means all.
+    /// Codes of types; `None` means all.
     pub types: Option<Vec<String>>,
     pub kinds: Option<Vec<Kind>>,
     pub read: Option<bool>,
     pub side: Side,
     pub target: Option<Target>,
     pub action: Option<String>,
-    /// The partner's id.
+    /// The sender's id in the tenant's backend.
     pub sender: Option<String>,
     /// Published at or after this instant.
     pub since: Option<Millis>,
@@ -29,7 +29,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Refuses conditions that nothing can meet, and that a database may not even take.
+    /// Rejects conditions that no item can meet and that a database might not even accept.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(target) = &self.target {
             target.check().map_err(|error| error.within("filter"))?;
@@ -42,34 +42,34 @@ impl Filter {
             .try_for_each(|(field, code)| check::code(field, code))
     }
 
-    /// By which way its first page is looked for.
+    /// The way to read the first page.
     pub fn way(&self) -> Way {
         let is_most_of_it = self.types.is_none() && self.read.is_none() && self.side != Side::Archive;
         if is_most_of_it && !self.looks_up() { Way::Walk } else { Way::Ranges }
     }
 
-    /// Whether it asks for what is in the notifications.
+    /// Whether it has conditions on notifications, which need a lookup for each item.
     pub(super) fn looks_up(&self) -> bool {
         let Self { kinds, target, action, sender, .. } = self;
         kinds.is_some() || target.is_some() || action.is_some() || sender.is_some()
     }
 }
 
-/// How a page is looked for.
+/// How a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Along the inbox from its end, over what is not shown as well, for three pages.
+    /// Walks along the inbox from one end, also over hidden items, for at most three pages.
     Walk,
-    /// Of each type and state a page, which are merged: whatever is not shown, and however much, is not looked at.
+    /// Reads a page of each type and state and merges them. Never reads hidden items, however many there are.
     Ranges,
 }
 
-/// Which part of the list.
+/// The part of the list to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// How many items at the most.
+    /// Maximum number of items.
     pub many: usize,
-    /// From which end.
+    /// The end to start from.
     pub end: End,
     /// Only items older than this one.
     pub older_than: Option<Seq>,
@@ -77,7 +77,7 @@ pub struct Window {
     pub newer_than: Option<Seq>,
 }
 
-/// An end of a list that is shown newest first.
+/// An end of a list that is displayed newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Newest,

@@ -1,15 +1,15 @@
-//! Which items count as what. Overview, list and marks all choose their items here, so that a count is always the
-//! length of the list.
+//! The index ranges that make up inbox, archive, read and unread. Overview, list and marks all select items through
+//! them, so a count always equals the length of the list.
 //!
-//! An inbox is an index over (user, type, state, seq, expiry). Each question about it is a few ranges of that index,
-//! a [`Range`] for each state that answers it.
+//! An inbox is an index over (user, type, state, seq, expiry). Each query is a few ranges of that index, one [`Range`]
+//! for each matching state.
 
 mod statement;
 
 pub use entity::inbox_item::State;
 pub use statement::{Place, push_range, push_shown};
 
-/// Which items of a state.
+/// Which items of a state, relative to the newest read mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     All,
@@ -20,17 +20,17 @@ pub enum Part {
 /// One range of the index, within a user and a type.
 pub type Range = (State, Part);
 
-/// Which of both sides of the inbox a question is about.
+/// The side of the inbox that a query reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
-    /// What is not archived.
+    /// Items that are not archived.
     #[default]
     Inbox,
     Archive,
     Both,
 }
 
-/// The ranges that hold the items of a side, all of them or only the read or unread ones.
+/// The ranges of a side: all of its items, or only the read or unread ones.
 pub fn ranges(side: Side, read: Option<bool>) -> &'static [Range] {
     use Part::{AboveMark, All, UpToMark};
     use State::{ArchivedRead, ArchivedUnread, Fresh, KeptUnread, Read};

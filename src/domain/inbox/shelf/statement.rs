@@ -1,4 +1,4 @@
-//! The fragment of statements that says what is in a range.
+//! SQL conditions for the ranges of an inbox.
 
 use entity::ids::{TypeId, UserId};
 
@@ -8,7 +8,7 @@ use crate::database::Sql;
 
 /// A user or type in a statement: a column of an outer table, or a constant.
 ///
-/// MySQL and MariaDB use a range of an index only where its bounds are constants when they plan.
+/// MySQL and MariaDB use an index range only if its bounds are constants at planning time.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
     Column(&'a str),
@@ -16,7 +16,6 @@ pub enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// Adds it to a statement.
     pub fn push(self, sql: &mut Sql) {
         match self {
             Self::Column(column) => sql.push(column),
@@ -39,7 +38,7 @@ impl From<TypeId> for Place<'_> {
 
 /// Adds the condition that `i` is in a range of a user and a type, and has not expired.
 ///
-/// Carried by `inbox_item_state`, from which expiry is read too; the newest mark is one probe of `read_mark`'s key.
+/// `inbox_item_state` covers it, including the expiry. The newest read mark is one probe of `read_mark`'s key.
 pub fn push_range(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, (state, part): Range, now: Millis) {
     sql.push("i.user_id = ");
     user.push(sql);
@@ -57,7 +56,7 @@ pub fn push_range(sql: &mut Sql, user: Place<'_>, kind: Place<'_>, (state, part)
     sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(now).push(")");
 }
 
-/// Adds the condition that `i`, an item of any type, read or not, is on a side and has not expired.
+/// Adds the condition that `i`, an item of any type, read or unread, is on this side and has not expired.
 pub fn push_shown(sql: &mut Sql, side: Side, now: Millis) {
     let states = ranges(side, None).iter().map(|(state, _)| (*state as i16).to_string());
     sql.push(&format!("i.state IN ({})", states.collect::<Vec<_>>().join(", ")));

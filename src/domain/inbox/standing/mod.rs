@@ -1,8 +1,8 @@
-//! Whether an inbox is behind the log: the question before every read.
+//! Freshness: whether an inbox is behind the log. Every read checks it first.
 //!
-//! What is shown of an inbox is the inbox as of one place in the log. Where it is not behind, that is the log's end in the
-//! moment of the statement. Where it was, it has been synced since, but the log may have gone on, and what is addressed to a
-//! user by name comes into an inbox without a sync: so it is cut at its cursor, up to which all is there.
+//! A read shows the inbox as of one log position. For an inbox that is not behind, that is the end of the log at the
+//! time of the statement. An inbox that was behind has been synced, but the log may have grown since. Messages to a
+//! named user reach the inbox without a sync, so the read stops at the cursor: up to there, the inbox is complete.
 
 mod statement;
 
@@ -20,28 +20,27 @@ pub use crate::model::standing::Standing;
 
 pub use statement::{IDLE_GAP, NEWEST, Reach, of, pad, push, push_cut, push_stamp};
 
-/// What is to be done with what a statement read.
+/// What to do with the result of a statement.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It can be shown.
+    /// Show it.
     Stands,
-    /// It was read by another catalogue than this one, by which it is to be read again.
+    /// Read again with this newer catalogue.
     Outdated(Arc<Catalogue>),
-    /// These inboxes, in the order of their ids, were behind. They have been synced, and are to be read again, up to their
-    /// cursors.
+    /// These inboxes (sorted by user id) were behind and have been synced: read them again, up to their cursors.
     WereBehind(Vec<UserId>),
 }
 
-/// Decides whether what a statement read can be shown. If not, does what is missing: reads the newer catalogue, or syncs
-/// the inboxes that are behind.
+/// Decides whether the result of a statement can be shown. If not, loads the newer catalogue or syncs the inboxes that
+/// are behind.
 ///
-/// Inboxes are synced once a request: what is sent meanwhile comes after it, and a busy user is not kept waiting.
+/// A request syncs an inbox only once. Later notifications wait for the next request, so a busy user does not wait.
 pub async fn check(app: &App, tenant: &Tenant, standings: &[Standing], catalogue: &Arc<Catalogue>) -> Result<Verdict> {
     if let Some(end) = standings.iter().map(Standing::complete_upto).max() {
         tenant.saw(end);
     }
     if standings.is_empty() {
-        // They were erased: whoever asks again finds who has the id now.
+        // The users were erased. This notes the erasure, so that a retry looks their ids up again.
         head(&app.db.read, tenant).await?;
     }
     let version = standings.iter().map(|of| of.catalogue_version).max().unwrap_or(catalogue.version);
@@ -58,11 +57,11 @@ pub async fn check(app: &App, tenant: &Tenant, standings: &[Standing], catalogue
     Ok(Verdict::WereBehind(behind))
 }
 
-/// Syncs inboxes, for users who wait for it. Returns how far all of them came.
+/// Syncs inboxes while the caller waits. Returns the position that all of them reached.
 pub async fn caught_up(app: &App, tenant: &Tenant, behind: &[UserId]) -> Result<Seq> {
     let synced = sync::caught_up(app, tenant, behind);
     match behind {
-        // Whoever else asks for the same inbox, where its row is held, has no more than one user's share of the connections.
+        // Requests that wait for the row lock of the same inbox together get one user's share of connections.
         [only] => Party::user(tenant.id, &format!("inbox {only}")).does(synced).await,
         _ => synced.await,
     }

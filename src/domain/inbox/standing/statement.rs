@@ -1,4 +1,4 @@
-//! Where inboxes stand, within other statements and by itself.
+//! How fresh inboxes are: as a part of other statements, and alone.
 
 use std::iter::repeat_n;
 
@@ -12,37 +12,37 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::standing::Standing;
 
-/// Entries of the log after which a cursor is moved although none of them was for the user, so that the next
-/// question does not look at them again.
+/// If an inbox is more than this many log entries behind, a read syncs it even if none of them is for the user.
+/// Otherwise every later check would read these entries again.
 pub const IDLE_GAP: i64 = 1000;
 
-/// How far a statement reads inboxes.
+/// How far into the log a statement reads inboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// To the end of the log, and whether anything is missing is asked along with it.
+    /// To the end of the log. The statement also checks whether the inbox is behind.
     End,
-    /// The same where it is known already that nothing is missing. Most of what the question costs PostgreSQL is to get ready for
-    /// it where it is then not asked.
+    /// To the end of the log, without the check: the caller knows that the inbox is not behind. PostgreSQL spends most
+    /// of the check's cost on preparing it, even if it never runs.
     KnownEnd,
     /// To the cursor, which a sync has just moved.
     Cursor,
 }
 
-/// The end of the publications `p` of a channel that a subscription `s` is to: one probe of `publication`'s key.
+/// The newest publication `p` on the channel of a subscription `s`: one probe of `publication`'s key.
 ///
-/// Not MAX, for which MariaDB reads the whole channel where it is not a constant.
+/// Not `MAX`, because MariaDB reads the whole channel if it is not a constant.
 pub const NEWEST: &str =
     "(SELECT p.seq FROM publication p WHERE p.channel_id = s.channel_id ORDER BY p.seq DESC LIMIT 1)";
 
-/// As many users as a power of two on MySQL, where [`push`] makes a branch for each, the first one again and again: so there
-/// are few different statements.
+/// On MySQL, repeats the first user until the count is a power of two. [`push`] makes one branch per user there, so
+/// this limits the number of different statements.
 pub fn pad(sql: &Sql, users: &mut Vec<UserId>) {
     if sql.backend() == DbBackend::MySql {
         users.extend(repeat_n(users[0], users.len().next_power_of_two() - users.len()));
     }
 }
 
-/// Where the inboxes of users stand; of some of them twice, see [`pad`].
+/// Returns how fresh the inboxes of users are. May return a user more than once: see [`pad`].
 pub async fn of(db: &impl ConnectionTrait, tenant: &Tenant, mut users: Vec<UserId>) -> Result<Vec<Standing>> {
     let mut sql = Sql::new(db);
     pad(&sql, &mut users);
@@ -52,9 +52,9 @@ pub async fn of(db: &impl ConnectionTrait, tenant: &Tenant, mut users: Vec<UserI
     sql.all(db).await
 }
 
-/// Adds a sub-select with a [`Standing`] for each of the users, and `extra` as more columns of it.
+/// Adds a sub-select with a [`Standing`] for each user, and `extra` as further columns.
 ///
-/// Its LIMIT keeps the planners from merging it with the rest, where it would be asked again for every row.
+/// The `LIMIT` keeps planners from merging it into the outer query, which would evaluate it again for every row.
 pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extra: &dyn Fn(&mut Sql, Place<'_>)) {
     let one = |sql: &mut Sql, user: Place<'_>, which: &dyn Fn(&mut Sql)| {
         let end = if reach == Reach::Cursor { "u.cursor_seq" } else { "t.last_seq" };
@@ -66,7 +66,7 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
         }
         sql.push(" AS h_behind");
         extra(sql, user);
-        // By their own key: without statistics, PostgreSQL would prefer an index that begins with the tenant.
+        // Uses the primary keys: without statistics, PostgreSQL would prefer an index that begins with the tenant.
         sql.push(" FROM users u JOIN tenant t ON t.id = u.tenant_id + 0 WHERE t.id = ").bind(tenant.id);
         sql.push(" AND u.id");
         which(sql);
@@ -87,7 +87,8 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
     sql.push(" LIMIT 1000000");
 }
 
-/// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) to the [`Standing`] of a user `u` of the tenant `t`: one probe of `inbox_item`'s key.
+/// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) for user `u` of tenant `t`: one probe of `inbox_item`'s
+/// key.
 pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
     sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
     sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
@@ -95,12 +96,12 @@ pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
     sql.push(" ORDER BY i.seq DESC LIMIT 1), 0) AS h_newest");
 }
 
-/// Adds 1 or 0: whether the log has something for the user `u` of the tenant `t` after their cursor.
+/// Adds 1 if the log has something for the user `u` of the tenant `t` after their cursor, or else 0.
 ///
-/// The cheapest way that answers. Nothing new in the log: no. A gap of [`IDLE_GAP`]: yes. Something that they have was
-/// amended: yes. A gap smaller than the number of channels they listen to: walk the log from their cursor
-/// (`publication_seq`) and probe their subscriptions. Else: look at the newest publication of each of their channels (the end
-/// of a range of `publication`'s key).
+/// Takes the cheapest check that decides it. If the log has nothing new: 0. If the gap exceeds [`IDLE_GAP`]: 1. If an
+/// item of the user was amended: 1. If the gap is at most one more than the user's subscriptions: walk the log from the
+/// cursor (`publication_seq`) and probe the subscriptions. Otherwise: probe the newest publication of each channel
+/// (`publication`'s key).
 fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
     sql.push("CASE WHEN t.last_seq <= u.cursor_seq THEN 0 WHEN t.last_seq - u.cursor_seq > ");
     sql.push(&IDLE_GAP.to_string()).push(" THEN 1 WHEN t.amended_seq > u.cursor_seq AND ");
@@ -118,8 +119,8 @@ fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
     sql.push(" AND ").push(NEWEST).push(" > u.cursor_seq) THEN 1 ELSE 0 END");
 }
 
-/// Adds that the item `i` of a user is not beyond where a statement reads; `cursor` is the column of the user's cursor, where the
-/// user is a column, too.
+/// With [`Reach::Cursor`], adds that the item `i` is not beyond the user's cursor. `cursor` is the column to compare
+/// with if the user is a column, too.
 pub fn push_cut(sql: &mut Sql, user: Place<'_>, cursor: &str, reach: Reach) {
     if reach != Reach::Cursor {
         return;
@@ -131,7 +132,7 @@ pub fn push_cut(sql: &mut Sql, user: Place<'_>, cursor: &str, reach: Reach) {
     }
 }
 
-/// The cursor of `u`: where the user is a constant, as a sub-select that the planner can look up.
+/// Adds the cursor of `u`. For a constant user it is a sub-select that the planner can look up.
 fn push_cursor(sql: &mut Sql, user: Place<'_>) {
     match user {
         Place::Column(_) => {

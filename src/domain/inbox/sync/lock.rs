@@ -1,4 +1,4 @@
-//! The first of a sync: the users' rows are locked, and the end of the log is read.
+//! The first step of a sync: lock the users' rows and read the end of the log.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use crate::database::Transaction;
 use crate::domain::tenant::{Tenant, head};
 use crate::error::Result;
 
-/// Locks the users' rows, in the order of their ids, and reads the end of the log.
+/// Locks the users' rows in id order and reads the end of the log.
 ///
-/// The end may be from before the wait for the lock. That is no harm: it is a place in the log all the same, and what
-/// comes after it stays for the next time.
+/// The end may have been read before the wait for the lock. That is harmless: it is still a valid log position, and the
+/// next sync brings what follows.
 pub(super) async fn lock(
     txn: &Transaction,
     tenant: &Tenant,
@@ -23,14 +23,14 @@ pub(super) async fn lock(
     let head = if let Some((_, head)) = rows.first() {
         *head
     } else {
-        // All of them were erased meanwhile, or are held.
+        // All of them were erased meanwhile, or are locked by other transactions.
         let (end, catalogue_version) = head(txn, tenant).await?;
         Head { end, amended: Seq(0), catalogue_version }
     };
     Ok((rows.into_iter().map(|(locked, _)| locked).collect(), head))
 }
 
-/// Those of the users who were not locked.
+/// The users that [`lock`] did not lock.
 pub(super) fn missing(users: &[UserId], locked: &[Locked]) -> Vec<UserId> {
     if locked.len() == users.len() {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! Sync: pulling what is new on a user's channels into their inbox, once, up to a place in the log.
+//! Sync: copies new publications on a user's channels into their inbox, exactly once, up to a log position.
 //!
-//! The user's row is locked first, then the end of the log is read, then everything up to it is inserted and the
-//! cursor moved there. Since seqs are given in commit order, what is at or before that end is all there to be seen,
-//! and since every change of what a user hears takes the same lock, it falls before or after the whole of it.
+//! A sync locks the user's row, reads the end of the log, inserts everything up to it and moves the cursor there. Seqs
+//! follow commit order, so everything up to that end is already visible. Every change of a user's subscriptions takes
+//! the same lock, so it happens entirely before or after a sync.
 
 mod lock;
 mod statement;
@@ -25,25 +25,25 @@ use lock::{lock, missing};
 use statement::{Fresh, Gap, Head, Held, Locked};
 pub use statement::{push_by_another, push_heard};
 
-/// Users of one transaction: their rows are locked in it.
+/// Users per transaction. It locks the row of each.
 const USERS_PER_TRANSACTION: usize = 500;
 
-/// Up to this gap users are synced together by walking the log; beyond it (and beyond the number of their channels)
-/// each alone, channel by channel.
+/// Users at most this many entries behind are synced together by walking the log. Beyond that (and beyond the number of
+/// their channels), each user is synced alone, channel by channel.
 const NEAR_GAP: i64 = 256;
 
-/// About as many items as one transaction makes for users who are far behind, and about as many amendments as it looks at for
-/// each of them (`amend`); the rest is for the next one.
+/// About how many items one transaction adds for users who are far behind, and about how many amendments it examines
+/// (`amend`). The next transaction does the rest.
 const ITEMS_PER_TRANSACTION: u64 = 5000;
 
-/// Brings inboxes up to the end of the log, however far behind, in transactions of a bounded size. Returns how far all
-/// of them came: the end of the log as it was when this began.
+/// Syncs inboxes to the end of the log, however far they are behind, in transactions of bounded size. Returns the
+/// position that all of them reached: the end of the log as the first transaction read it.
 pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
     Ok(bring(app, tenant, users, Held::Awaited).await?.0)
 }
 
-/// Brings inboxes that are far behind up to the end of the log, before a transaction that syncs them; for one small statement where
-/// none is. Returns which version the catalogue has, which that says too; nothing where nobody of them is a user.
+/// Before a transaction that syncs inboxes, syncs those that are far behind. Costs one small statement if none is.
+/// Returns the catalogue version, which the same statement reads; `None` if none of the users exists.
 pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Option<i64>> {
     let mut version = None;
     for users in users.chunks(LIST) {
@@ -55,8 +55,8 @@ pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Resul
     Ok(version)
 }
 
-/// [`caught_up`] without waiting for anybody. Returns, too, who was left out: those whose rows somebody holds, and who is no user any
-/// more.
+/// Like [`caught_up`], but never waits for a lock. Also returns the users it left out, because their rows are locked or
+/// because they no longer exist.
 pub async fn those_free(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, Vec<UserId>)> {
     bring(app, tenant, users, Held::LeftOut).await
 }
@@ -80,11 +80,11 @@ async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Resu
     Ok((reached, missing))
 }
 
-/// Brings inboxes up to the end of the log within a transaction that goes on to change something, and returns that
-/// end. The users' rows stay locked until it commits.
+/// Syncs inboxes inside a transaction that then changes something. Returns the position that all of them reached. The
+/// users' rows stay locked until the transaction ends.
 ///
-/// Call [`brought_near`] before the transaction, so that little is left to do in it. `Error::Erased` where one of them is no
-/// user any more.
+/// Call [`brought_near`] first, so that little is left to do here. Fails with `Error::Erased` if a user no longer
+/// exists.
 pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
     let mut pulled = pull(txn, tenant, users, Held::Awaited, now).await?;
     let end = pulled.end;
@@ -95,8 +95,8 @@ pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: M
     Ok(pulled.end.min(end))
 }
 
-/// [`within`] for one user, without another statement before the transaction: the end of the log, and which version the catalogue has. Nothing
-/// where they are so far behind that they are to be [`brought_near`] first.
+/// Like [`within`] for one user, without a statement before the transaction. Returns the end of the log and the
+/// catalogue version. `None` if the inbox is so far behind that it needs [`brought_near`] first.
 pub async fn nearby(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<Option<(Seq, i64)>> {
     let (locked, head) = lock(txn, tenant, &[user], Held::Awaited).await?;
     all_found(txn, tenant, &missing(&[user], &locked)).await?;
@@ -107,17 +107,16 @@ pub async fn nearby(txn: &Transaction, tenant: &Tenant, user: UserId, now: Milli
     Ok(Some((pulled.end, head.catalogue_version)))
 }
 
-/// Users whose rows are locked, and what was so then.
+/// Locked users, and the tenant's state at the time of the lock.
 pub struct LockedUsers {
     /// The end of the log.
     pub end: Seq,
     pub catalogue_version: i64,
-    /// To how many channels each of them listens.
+    /// How many channels each user listens to.
     pub subscription_counts: HashMap<UserId, i64>,
 }
 
-/// Locks the users' rows until the transaction ends; their inboxes stay where they are. `Error::Erased` where one of them is no user any
-/// more.
+/// Locks the users' rows until the transaction ends, without a sync. `Error::Erased` if a user no longer exists.
 pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<LockedUsers> {
     let (locked, head) = lock(txn, tenant, users, Held::Awaited).await?;
     all_found(txn, tenant, &missing(users, &locked)).await?;
@@ -129,28 +128,28 @@ async fn all_found(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Re
     if missing.is_empty() { Ok(()) } else { people::lost(txn, tenant).await }
 }
 
-/// What came of a step.
+/// The outcome of one step.
 struct Pulled {
     /// The end of the log.
     end: Seq,
-    /// Users who have not reached it yet.
+    /// Users who have not reached the end yet.
     behind: Vec<UserId>,
-    /// Users who were not locked.
+    /// Users that were not locked.
     missing: Vec<UserId>,
-    /// How many of them were behind, and so moved on.
+    /// How many users were behind and moved forward.
     moved: u64,
-    /// How many items that made.
+    /// How many items were added.
     items: u64,
 }
 
-/// One step.
+/// Locks users' rows and syncs them by one step.
 async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, now: Millis) -> Result<Pulled> {
     let (locked, log) = lock(txn, tenant, users, held).await?;
     let missing = missing(users, &locked);
     Ok(Pulled { missing, ..move_on(txn, tenant, locked, log, now).await? })
 }
 
-/// The step of users whose rows are locked.
+/// Syncs locked users by one step.
 async fn move_on(txn: &Transaction, tenant: &Tenant, locked: Vec<Locked>, head: Head, now: Millis) -> Result<Pulled> {
     let Head { end, amended, .. } = head;
     let gap = |of: &Locked| end.0 - of.cursor.0;
@@ -186,9 +185,9 @@ async fn move_on(txn: &Transaction, tenant: &Tenant, locked: Vec<Locked>, head: 
     Ok(Pulled { end, behind, missing: Vec::new(), moved, items: near_items + made })
 }
 
-/// From the user's channels to the log: those of their channels that have something new, then the range of each
-/// (`publication`'s key). Costs their channels and what is new on them, however long the log. Returns how far it came, and
-/// how many items that made.
+/// From the user's channels to the log: finds the channels with new publications, then reads the range of each
+/// (`publication`'s key). Costs the channels and their new publications, however long the log is. Returns the position
+/// it reached and how many items it added.
 async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<(Seq, u64)> {
     use publication::Column;
     let fresh: Vec<Fresh> = statement::fresh(txn, of).rows(txn).await?;
@@ -196,7 +195,7 @@ async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq,
     channels.push(tenant.everyone);
 
     let mut reached = end;
-    // Each list of channels has its part of the items.
+    // Each chunk of channels gets an equal share of the items.
     let most = (ITEMS_PER_TRANSACTION / channels.chunks(LIST).len() as u64).max(1);
     for channels in channels.chunks(LIST).filter(|_| end.0 - of.cursor.0 > most.cast_signed()) {
         let new = Publication::find().filter(Column::ChannelId.among(txn, channels));
@@ -211,17 +210,17 @@ async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq,
     Ok((reached, items))
 }
 
-/// What brought users to a place in the log.
+/// How users got to a log position.
 #[derive(Clone, Copy)]
 struct Moved {
-    /// How many items that made.
+    /// How many items that added.
     items: u64,
-    /// What may have been amended on the way; nothing where nothing has been that concerns them.
+    /// The items that amendments on the way may concern. `None` if there are no amendments, or the inbox was empty.
     subjects: Option<Subjects>,
     now: Millis,
 }
 
-/// The last of a sync: what arrived is to be counted, and what was amended on the way is applied.
+/// The last step of a sync: counts the new items, applies the amendments on the way, and moves the cursors.
 async fn move_cursors(txn: &Transaction, tenant: &Tenant, users: &[Locked], to: Seq, moved: Moved) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);

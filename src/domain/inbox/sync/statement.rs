@@ -1,4 +1,4 @@
-//! Users' rows under lock, and the two walks from publications to items.
+//! Locks users' rows, and turns publications into inbox items by one of two walks.
 
 use entity::ids::{ChannelId, Seq, UserId};
 use entity::numbers;
@@ -12,12 +12,12 @@ use crate::domain::inbox::standing::NEWEST;
 use crate::domain::tenant::Tenant;
 use crate::domain::wants;
 
-/// Makes items of publications `p` for users `u`, of whose ids the condition is to follow.
+/// Inserts items of publications `p` for users `u`. The condition on `u.id` must follow.
 const INSERT: &str = "INSERT INTO inbox_item (user_id, seq, type_id, state, expires_at) \
     SELECT u.id, p.seq, p.type_id, 0, p.expires_at \
     FROM publication p JOIN message_type mt ON mt.id = p.type_id JOIN users u ON u.id";
 
-/// What becomes of users whose rows somebody holds.
+/// What to do about rows that another transaction has locked: wait for them, or leave them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     Awaited,
@@ -25,7 +25,7 @@ pub enum Held {
 }
 
 numbers! {
-    /// A user whose row is locked.
+    /// A user with a locked row.
     #[derive(Clone, Copy, Debug)]
     pub struct Locked {
         pub user: UserId = "u.id",
@@ -34,16 +34,15 @@ numbers! {
     }
 }
 
-/// What each row says of the log as it was then, after that.
+/// Log columns that each row repeats after the columns of [`Locked`].
 const LOG: [&str; 3] = ["last_seq", "amended_seq", "catalogue_version"];
 
-/// The log when users' rows were locked.
+/// The log at the time the users' rows were locked.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub end: Seq,
-    /// Its newest entry that amends an earlier one.
+    /// The newest log entry that amends an earlier one.
     pub amended: Seq,
-    /// What the catalogue was then.
     pub catalogue_version: i64,
 }
 
@@ -58,7 +57,7 @@ impl Numbers for Head {
     }
 }
 
-/// Locks users' rows, in the order of their ids: [`Locked`], and behind it [`Head`].
+/// Locks users' rows in id order. Returns [`Locked`], followed by [`Head`].
 pub fn lock(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId], held: Held) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT ").columns::<Locked>();
@@ -85,7 +84,7 @@ pub struct Gap {
     pub catalogue_version: i64,
 }
 
-/// How far users are behind the end of the log: probes of the key of `users`.
+/// How far users are behind the end of the log: probes of `users`' key.
 pub fn gaps(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT u.id, t.last_seq - u.cursor_seq AS behind, t.catalogue_version FROM users u ");
@@ -93,8 +92,8 @@ pub fn gaps(db: &impl ConnectionTrait, tenant: &Tenant, users: &[UserId]) -> Sql
     sql
 }
 
-/// From the log to the users: every publication since the earliest cursor (`publication_seq`), and for each the
-/// subscriptions of the users (`subscription`'s key). Costs the gap times the users, whatever they are subscribed to.
+/// From the log to the users: reads every publication since the earliest cursor (`publication_seq`) and, for each, the
+/// users' subscriptions (`subscription`'s key). Costs gap × users, regardless of how many channels they subscribe to.
 pub fn walk_log(db: &impl ConnectionTrait, tenant: &Tenant, users: &[Locked], end: Seq, now: Millis) -> Sql {
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(end);
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
@@ -108,22 +107,22 @@ pub fn walk_log(db: &impl ConnectionTrait, tenant: &Tenant, users: &[Locked], en
     sql
 }
 
-/// Adds that the user `u` hears what the publication `p` is published to, and did so before it was: a probe of `subscription`'s key.
+/// Adds that user `u` subscribed to the channel before `p` was published to it: a probe of `subscription`'s key.
 pub fn push_heard(sql: &mut Sql, tenant: &Tenant) {
     sql.push("(p.channel_id = ").bind(tenant.everyone);
-    // Not EXISTS, which PostgreSQL would turn into a hash of all that the user is subscribed to.
+    // Not `EXISTS`, because PostgreSQL would hash all of the user's subscriptions.
     sql.push(" OR (SELECT s.channel_id FROM subscription s WHERE s.user_id = u.id AND s.channel_id = p.channel_id");
     sql.push(" AND s.since_seq < p.seq) IS NOT NULL)");
 }
 
-/// A channel that has something new.
+/// A channel with new publications.
 #[derive(Debug, FromQueryResult)]
 pub struct Fresh {
     pub channel_id: ChannelId,
 }
 
-/// Those of a user's channels that have something new for them: a range of `subscription`'s key, and the end of a range of
-/// `publication`'s for each.
+/// The user's channels with new publications for them: a range of `subscription`'s key and, for each channel, a probe
+/// of the end of its range in `publication`'s key.
 pub fn fresh(db: &impl ConnectionTrait, of: Locked) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT s.channel_id FROM subscription s WHERE s.user_id = ").bind(of.user);
@@ -131,8 +130,9 @@ pub fn fresh(db: &impl ConnectionTrait, of: Locked) -> Sql {
     sql
 }
 
-/// From channels of a user to their inbox, up to a place in the log: the range of each (`publication`'s key), with a probe of
-/// `subscription`'s for each publication, and on PostgreSQL of `users`, which the other databases read once.
+/// From the user's channels to the inbox, up to a log position: the range of each channel (`publication`'s key), with a
+/// probe of `subscription`'s key for each publication. PostgreSQL also probes `users` each time; the others read it
+/// once.
 pub fn walk_channels(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
@@ -150,8 +150,8 @@ pub fn walk_channels(
     sql
 }
 
-/// What users do themselves, what has expired and what they do not want never comes in; what came by two channels
-/// comes in once.
+/// Skips publications about the user's own actions, expired ones, and ones that their preferences exclude. A
+/// notification that was published to two channels makes one item.
 fn push_conditions(sql: &mut Sql, tenant: &Tenant, now: Millis) {
     sql.push(" AND ");
     push_by_another(sql);
@@ -160,7 +160,7 @@ fn push_conditions(sql: &mut Sql, tenant: &Tenant, now: Millis) {
     sql.or_ignore("inbox_item.seq");
 }
 
-/// Adds that what the publication `p` is about was not done by the user `u` themselves.
+/// Adds that the user `u` is not the actor of publication `p`.
 pub fn push_by_another(sql: &mut Sql) {
     sql.push("(p.actor_id IS NULL OR p.actor_id <> u.id)");
 }

@@ -1,4 +1,4 @@
-//! Who is in a room, what they listen to, and for whom there is something to do.
+//! The users in a room, their channels, and the work that is pending for them.
 
 mod overviews;
 
@@ -21,34 +21,34 @@ use crate::error::Error;
 use crate::model::number::ByNumber;
 use crate::telemetry::metrics::Metrics;
 
-/// After which rows that somebody holds are tried again: at first soon, since most are held for one statement, then later each time.
+/// Back-off for users with locked rows. It starts short, since most locks last for one statement, and doubles.
 const AGAIN: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);
 
-/// Whatever may have been told, what everybody listens to, and their overviews, are read once in so many seconds.
+/// Each user's subscriptions and overview are read again once in this many seconds, even without a notice.
 ///
-/// Marks, texts and subscriptions have no place in the log by which a notice could be missed, and a node may end between a
+/// Marks, texts and subscriptions have no log position that would reveal a lost notice, and a node may die between a
 /// commit and its notice.
 const TURNS: i64 = 60;
 
-/// The users who are connected, and what is to be done for them.
+/// The connected users and the work that is pending for them.
 ///
 /// A user may be in several of the sets.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     users: ByNumber<UserId, Member>,
     listeners: BTreeSet<(ChannelId, UserId)>,
-    /// It is not known yet, or not any more, what they listen to.
+    /// Their channels are not known yet, or may have changed.
     unknown: Waiting,
-    /// News for them by name, which go first.
+    /// They have new items addressed to them by name, which go first.
     named: Waiting,
     news: Waiting,
-    /// Their overview may be another.
+    /// Their overview may have changed in any way.
     changed: HashSet<UserId>,
-    /// Nothing but the views in it may be others.
+    /// Only the views in their overview may have changed.
     views_changed: HashSet<UserId>,
-    /// It is known to be another.
+    /// Their overview has changed in memory, and was not shown yet.
     counted: HashSet<UserId>,
-    /// Somebody holds their rows.
+    /// Their rows are locked by another transaction.
     held: HashMap<UserId, Held>,
     alike: Alike,
     turn: i64,
@@ -57,23 +57,23 @@ pub(super) struct Members {
 /// A user with sessions.
 #[derive(Debug, Default)]
 struct Member {
-    /// Nothing until they are first read; in their order.
+    /// Sorted. `None` until they are first read.
     channels: Option<Vec<ChannelId>>,
-    /// Mostly one or none, which is kept where this is.
+    /// Mostly one or none, which is stored inline.
     items: SmallVec<[ItemSession; 1]>,
-    /// The same.
+    /// Mostly one or none, which is stored inline.
     overviews: SmallVec<[OverviewSession; 1]>,
     /// Items up to here were handed out.
     delivered: Seq,
-    /// No overview before this instant.
+    /// No overview is sent before this time.
     rests_until: Option<Instant>,
 }
 
-/// When there is news again for somebody whose rows are held, and no overview before that.
+/// When to try a user with locked rows again. No overview is sent before that.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     until: Instant,
-    /// After which that is, if they still are then.
+    /// The back-off after the next failure.
     patience: Duration,
 }
 
@@ -95,7 +95,7 @@ impl Members {
         let member = self.users.entry(user).or_default();
         match want {
             Want::Items { types, mailbox } => {
-                // What was handed to the others in the meantime comes to this one too; the others know it by its seq.
+                // Other sessions get some items again, and skip them by their seq.
                 member.delivered = if member.items.is_empty() { from } else { member.delivered.min(from) };
                 member.items.push(ItemSession { number: session, types, mailbox });
             }
@@ -116,7 +116,7 @@ impl Members {
         }
     }
 
-    /// Ends all sessions of somebody who is no user any more; each then leaves by itself.
+    /// Ends all sessions of an erased user. Each then leaves by itself.
     pub fn erase(&mut self, user: UserId) {
         let Some(member) = self.users.get_mut(&user) else { return };
         for session in member.items.drain(..) {
@@ -128,7 +128,7 @@ impl Members {
         self.forget(user);
     }
 
-    /// Ends all sessions, which may come again.
+    /// Ends all sessions. Their clients may subscribe again.
     pub fn end(&mut self) {
         for member in std::mem::take(self).users.into_values() {
             member.items.iter().for_each(|session| session.mailbox.end(End::Lost));
@@ -150,7 +150,7 @@ impl Members {
         self.held.remove(&user);
     }
 
-    /// Remembers what users listen to. Where that is not what it was, what was published before is news to them.
+    /// Stores the channels of users. If they changed, earlier publications may be new to the user.
     pub fn learn(&mut self, users: &[UserId], mut channels: HashMap<UserId, Vec<ChannelId>>) {
         for &user in users {
             let Some(member) = self.users.get_mut(&user) else { continue };
@@ -169,7 +169,7 @@ impl Members {
         }
     }
 
-    /// Once a second, for what was never told. True when it has been everybody's turn.
+    /// Marks a sixtieth of the users as stale; called once a second. Returns true once a round is complete.
     pub fn doubt_some(&mut self) -> bool {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
@@ -181,7 +181,7 @@ impl Members {
         turn == 0
     }
 
-    /// Forgets what nobody sees any more.
+    /// Drops interned overviews that no session holds.
     pub fn forget_old(&mut self) {
         self.alike.forget_old();
     }
@@ -211,7 +211,7 @@ impl Members {
         self.changed.extend(self.with_overviews());
     }
 
-    /// Those who follow an overview.
+    /// The users with an overview session.
     pub fn with_overviews(&self) -> Vec<UserId> {
         let users = self.users.iter().filter(|(_, member)| member.follows_overview());
         users.map(|(user, _)| *user).collect()
@@ -223,28 +223,28 @@ impl Members {
         }
     }
 
-    /// Whether there is anything to do, now or later.
+    /// Whether there is work, now or later.
     pub fn has_any_work(&self) -> bool {
         !self.unknown.is_empty() || self.anybody_has_news() || self.anybody_has_changed() || !self.held.is_empty()
     }
 
-    /// Whether there is anything to do now.
+    /// Whether there is work now.
     pub fn has_work(&self, now: Instant) -> bool {
         let next = [self.next_overview(now), self.next_held()].into_iter().flatten().min();
         !self.unknown.is_empty() || self.anybody_has_news() || next.is_some_and(|at| at <= now)
     }
 
-    /// Whether there is news that has not been handed out.
+    /// Whether there are new items to hand out.
     pub fn anybody_has_news(&self) -> bool {
         !(self.named.is_empty() && self.news.is_empty())
     }
 
-    /// Whether anybody's overview may be another.
+    /// Whether an overview may have changed.
     pub fn anybody_has_changed(&self) -> bool {
         !(self.changed.is_empty() && self.views_changed.is_empty() && self.counted.is_empty())
     }
 
-    /// When the first of the overviews that changed may be shown.
+    /// When the first of the changed overviews may be sent.
     pub fn next_overview(&self, now: Instant) -> Option<Instant> {
         let users = self.changed.iter().chain(&self.views_changed).chain(&self.counted);
         users.map(|user| self.rests_until(*user)).min().map(|at| at.unwrap_or(now))
@@ -259,7 +259,7 @@ impl Members {
         self.unknown.take(most)
     }
 
-    /// Users with news. Those who are named come first, but take no more than half of the places while others wait.
+    /// Users with new items. Users addressed by name come first, but get at most half of the batch while others wait.
     pub fn take_news(&mut self, most: usize) -> Vec<UserId> {
         let mut users = self.named.take(if self.news.is_empty() { most } else { most / 2 });
         for &user in &users {
@@ -273,8 +273,8 @@ impl Members {
         users
     }
 
-    /// Those of the users to whom what is new up to `end` must be read, by about how far back each has to look: from an item
-    /// of the same power of two. `counts` says whether new items may be added to what is known of overviews.
+    /// The users who need new items up to `end`, grouped by how far back each must read, within a power of two.
+    /// `counts` says whether new items may be added to known overviews.
     pub fn behind(&mut self, users: &[UserId], end: Seq, counts: bool) -> Vec<(Seq, Vec<UserId>)> {
         let mut by_gap: BTreeMap<u32, (Seq, Vec<UserId>)> = BTreeMap::new();
         for user in users {
@@ -295,8 +295,8 @@ impl Members {
         by_gap.into_values().collect()
     }
 
-    /// Hands what is new up to `end` to all of a user's sessions that have not got it, oldest first: the items to those that
-    /// want them, and to the others an overview with them.
+    /// Hands a user's new items up to `end`, oldest first, to the sessions that do not have them yet: items to item
+    /// sessions, and an updated overview to overview sessions.
     pub fn hand_out(&mut self, metrics: &Metrics, user: UserId, items: &[Item], (end, now): (Seq, Instant)) {
         let Some(member) = self.users.get_mut(&user) else { return };
         for item in items.iter().filter(|item| item.seq > member.delivered) {
@@ -336,7 +336,7 @@ impl Members {
         }
     }
 
-    /// Of these, somebody holds the rows of some: nobody else in the room waits for them. There is news for them a moment later.
+    /// Notes which of these users have locked rows. They are tried again after a back-off; others do not wait for them.
     pub fn hold(&mut self, users: &[UserId], held: &HashSet<UserId>, now: Instant) {
         if held.is_empty() && self.held.is_empty() {
             return;
@@ -352,12 +352,12 @@ impl Members {
         }
     }
 
-    /// When the first of them are tried again.
+    /// When the first users with locked rows are tried again.
     pub fn next_held(&self) -> Option<Instant> {
         self.held.values().map(|held| held.until).min()
     }
 
-    /// Tries those again whose moment has come.
+    /// Queues users with locked rows that are due for another try.
     pub fn release(&mut self, now: Instant) {
         self.named.extend(self.held.iter().filter(|(_, held)| held.until <= now).map(|(user, _)| *user));
     }

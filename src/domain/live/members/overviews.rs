@@ -1,4 +1,4 @@
-//! Whose overviews are others than those that were shown, and showing them.
+//! Finds changed overviews and sends them.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::domain::view::Unread;
 use crate::error::Error;
 use crate::telemetry::metrics::Metrics;
 
-/// How often an overview is sent to a user at most; in between, changes are merged.
+/// The minimum time between two overviews to a user. Changes in between are merged.
 const OVERVIEW_EVERY: Duration = Duration::from_millis(100);
 
 impl Member {
@@ -21,7 +21,7 @@ impl Member {
         !self.overviews.is_empty()
     }
 
-    /// Shows what is known of their overviews.
+    /// Sends the known overviews.
     pub(super) fn show_known(&mut self, metrics: &Metrics, now: Instant) {
         self.rests_until = Some(now + OVERVIEW_EVERY);
         for session in &mut self.overviews {
@@ -33,13 +33,13 @@ impl Member {
 }
 
 impl Members {
-    /// The views in a user's overviews are others, of which they are told next: no overview is to come after that that shows them as
-    /// they were.
+    /// The views in a user's overviews have changed, and the view sessions get them next. An overview with the old
+    /// views must not be sent after that.
     pub fn views_changed(&mut self, user: UserId) {
         let Some(member) = self.users.get_mut(&user) else { return };
         for session in &mut member.overviews {
             if session.take_back() {
-                // It is shown at once instead: whoever takes it slowly would hardly ever find one.
+                // Send the new one without delay: otherwise a slow client would hardly ever receive one.
                 member.rests_until = None;
             }
         }
@@ -51,14 +51,14 @@ impl Members {
         }
     }
 
-    /// Nothing is certain of any overview any more: what happens next to one makes it read.
+    /// Marks all overviews as stale. The next event that concerns one makes it be read again.
     pub fn doubt_all(&mut self) {
         self.users.values_mut().flat_map(|member| &mut member.overviews).for_each(OverviewSession::doubt);
         self.changed.extend(self.views_changed.drain());
         self.changed.extend(self.counted.drain());
     }
 
-    /// Users whose overviews have changed and may be shown, by what they want to see.
+    /// Users with a changed overview that may be sent now, by wish.
     pub fn take_overviews(&mut self, most: usize, now: Instant) -> HashMap<Wish, Vec<UserId>> {
         let mut by_wish: HashMap<Wish, Vec<UserId>> = HashMap::new();
         for user in self.due(&self.changed, most, now) {
@@ -75,8 +75,8 @@ impl Members {
         by_wish
     }
 
-    /// Users in whose overviews nothing but the views has changed, by how many of those they want to see. Where something else has,
-    /// that is shown with them, and does not wait for them.
+    /// Users with changed views but an otherwise unchanged overview, by the number of views they wish for. Users with
+    /// other changes are left out: their overview is read as a whole, without waiting for this.
     pub fn take_views_changed(&mut self, most: usize, now: Instant) -> HashMap<usize, Vec<UserId>> {
         let mut by_number: HashMap<usize, Vec<UserId>> = HashMap::new();
         for user in self.due(self.views_changed.difference(&self.changed), most, now) {
@@ -95,7 +95,7 @@ impl Members {
         by_number
     }
 
-    /// Those who do not rest; where they are too many, those who were shown longest ago.
+    /// The users who may get an overview now. If there are more than `most`, those who waited longest.
     fn due<'a>(&self, users: impl IntoIterator<Item = &'a UserId>, most: usize, now: Instant) -> Vec<UserId> {
         let since = users.into_iter().map(|user| (self.rests_until(*user), *user));
         let mut due: Vec<(Option<Instant>, UserId)> = since.filter(|(at, _)| at.is_none_or(|at| at <= now)).collect();
@@ -106,7 +106,7 @@ impl Members {
         due.into_iter().map(|(_, user)| user).collect()
     }
 
-    /// Shows what is known of overviews that were not shown a moment ago.
+    /// Sends overviews that changed in memory, once their pause is over.
     pub fn show_rested(&mut self, metrics: &Metrics, now: Instant) {
         for user in self.due(&self.counted, usize::MAX, now) {
             self.show_counted(metrics, user, now);
@@ -116,7 +116,7 @@ impl Members {
     fn show_counted(&mut self, metrics: &Metrics, user: UserId, now: Instant) {
         let rests_until = self.rests_until(user);
         let Some(member) = self.users.get_mut(&user) else { return };
-        // What is known of the views may be older than what was told of them.
+        // The known views may be older than those already sent to view sessions.
         let is_to_be_read = self.changed.contains(&user) || self.views_changed.contains(&user);
         if is_to_be_read || rests_until.is_some_and(|until| until > now) {
             return;
@@ -125,7 +125,7 @@ impl Members {
         member.show_known(metrics, now);
     }
 
-    /// An overview was read: it is shown to those of its user's sessions that wish for it and have seen another.
+    /// Sends an overview that was read to the user's sessions with this wish, if it differs from the last one sent.
     pub fn show(&mut self, metrics: &Metrics, wish: &Wish, overview: Overview) {
         let Some(member) = self.users.get_mut(&overview.user) else { return };
         let overview = self.alike.share(overview);
@@ -137,7 +137,7 @@ impl Members {
         }
     }
 
-    /// The views in overviews of a user were read: so many of them. What is known of overviews without views is shown at the same time.
+    /// Sends views that were read to overviews that wish for `number` of them, and sends overviews without views.
     pub fn show_views(&mut self, metrics: &Metrics, user: UserId, number: usize, views: &Unread) {
         let Some(member) = self.users.get_mut(&user) else { return };
         for session in member.overviews.iter_mut().filter(|of| of.wish.views.is_none_or(|wished| wished == number)) {
@@ -150,7 +150,7 @@ impl Members {
         }
     }
 
-    /// Ends the sessions of users whose wish cannot be fulfilled any more.
+    /// Ends these users' sessions with a wish that can no longer be fulfilled.
     pub fn refuse(&mut self, wish: &Wish, users: &[UserId], field: &str, message: &str) {
         for user in users {
             let Some(member) = self.users.get_mut(user) else { continue };
@@ -179,7 +179,7 @@ mod tests {
     use crate::domain::live::mailbox::Slot;
     use crate::domain::overview::Count;
 
-    /// What is there to be taken.
+    /// The value in the slot, if there is one.
     fn taken<T>(slot: &Slot<T>) -> Option<T> {
         poll_fn(|cx| slot.poll_take(cx)).now_or_never()
     }
@@ -191,7 +191,7 @@ mod tests {
             let want = Want::Overviews { wish: Wish::default(), slot: Arc::new(Slot::new()) };
             members.join(UserId(user), 0, Seq(0), want);
         }
-        // More than can be shown while an overview rests.
+        // There are more than can be sent before the pause of the first is over.
         let mut seen = HashSet::new();
         for round in 1..=4_u32 {
             (0..100).for_each(|user| members.changed(UserId(user)));
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(members.take_views_changed(10, now).len(), 1, "it does not rest");
         members.show_views(&metrics, UserId(1), 5, &Unread::default());
         assert_eq!(slots.each_ref().map(|slot| taken(slot).is_some()), [false, true], "it does then");
-        // Nor is the reason for which a session ends taken back.
+        // The error that ends a session is not taken back either.
         members.refuse(&wishes[1], &[UserId(1)], "types", "has gone");
         members.views_changed(UserId(1));
         assert!(taken(&slots[1]).is_some_and(|overview| overview.is_err()));

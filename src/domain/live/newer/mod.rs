@@ -1,4 +1,4 @@
-//! What is new in inboxes that have been synced: in two statements, for any number of users.
+//! Reads new items of synced inboxes: two statements for any number of users.
 
 mod statement;
 
@@ -16,26 +16,26 @@ use crate::model::number::ByNumber;
 use statement::Place;
 pub use statement::Span;
 
-/// What is in a span.
+/// The items of a span.
 #[derive(Debug)]
 pub struct Newer {
     /// Oldest first.
     pub items: Vec<Item>,
-    /// Where a span with a limit was full: the place after which there may be more.
+    /// If the span's limit was reached: the position after which there may be more.
     pub more_after: Option<Seq>,
 }
 
-/// The items of users within a span of the log that have not expired.
+/// The unexpired items of users within a span of the log.
 ///
-/// A range of `inbox_item`'s key a user, and then what they show, once for all who got the same.
+/// A range of `inbox_item`'s key per user, then the contents, once for all users who got the same notification.
 pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Newer> {
     let rows: Vec<Own> = statement::items(app, users, span).numbers(&app.db.read).await?;
     let mut seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
-    // By rows: what has gone meanwhile filled the span all the same.
+    // By rows, since items without content count towards the limit too.
     let more_after = seqs.last().copied().filter(|_| span.limit.is_some_and(|limit| rows.len() >= limit));
     seqs.dedup();
     let contents = contents(app, tenant, &seqs).await?;
-    // Whatever has gone between the two statements is not new any more.
+    // Leaves out items without content: it was deleted between the two statements.
     let with_content = |row: Own| contents.get(&row.seq).map(|content| item::over(&row, content.clone()));
     let items = rows.into_iter().filter_map(with_content).collect();
     Ok(Newer { items, more_after })

@@ -1,4 +1,4 @@
-//! The two statements of what is new.
+//! The two statements that read new items.
 
 use entity::columns;
 use entity::ids::{Seq, TypeId, UserId};
@@ -9,18 +9,18 @@ use crate::domain::inbox::item::{Own, Telling, push_content_joins};
 use crate::domain::probe;
 use crate::domain::tenant::Tenant;
 
-/// Which items.
+/// Which items to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
     pub after: Seq,
     pub upto: Seq,
-    /// Of these types, or of all.
+    /// Of these types, or of all if `None`.
     pub types: Option<&'a [TypeId]>,
-    /// The oldest so many; nothing means all.
+    /// The oldest items, up to this many. `None` reads all.
     pub limit: Option<usize>,
 }
 
-/// The items of users within a span that have not expired: a range of `inbox_item`'s key for each user.
+/// The unexpired items of users within a span: a range of `inbox_item`'s key for each user.
 pub fn items(app: &App, users: &[UserId], span: Span<'_>) -> Sql {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").columns::<Own>().push(" FROM inbox_item i WHERE i.user_id").among(users);
@@ -37,7 +37,7 @@ pub fn items(app: &App, users: &[UserId], span: Span<'_>) -> Sql {
 }
 
 columns! {
-    /// Where a notification is, and by what it is shown.
+    /// The position of a notification, and the versions of the catalogue and texts it is shown with.
     #[derive(Debug)]
     pub struct Place {
         pub seq: Seq = "n.seq",
@@ -46,7 +46,7 @@ columns! {
     }
 }
 
-/// What notifications show: a probe of `notification_seq` for each, and of primary keys.
+/// The contents of notifications: a probe of `notification_seq` for each, and of primary keys.
 pub fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Sql {
     let mut sql = Sql::new(&app.db.read);
     sql.push("SELECT ").columns::<(Place, Telling)>();

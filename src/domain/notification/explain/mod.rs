@@ -1,8 +1,8 @@
-//! Why a user has a notification, or has not.
+//! Explains why a user has a notification, or not.
 //!
-//! Their inbox is synced first, as before every read: whether they have it is what the inbox says then. Where they have not, the
-//! conditions of a sync are asked one after the other, as things are now. What a user used to want, and what they have deleted, is
-//! kept nowhere: where nothing would keep it from them now, it says that.
+//! Syncs the user's inbox first, as before every read, so that the inbox is up to date. If the notification is not in
+//! it, the conditions of a sync are checked one by one, as of now. Past preferences and deleted items are not stored:
+//! if no condition excludes the user now, the decision says that.
 
 mod statement;
 
@@ -19,7 +19,7 @@ use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use statement::{Facts, Heard};
 
-/// What is asked, in this order.
+/// The conditions, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     NotRetracted,
@@ -34,7 +34,7 @@ pub enum Rule {
     InInbox,
 }
 
-/// What decided.
+/// The deciding reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     InInbox,
@@ -55,21 +55,21 @@ pub enum Decision {
     NotNamedOrGone,
 }
 
-/// An answer to one question.
+/// The result of one condition.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub rule: Rule,
-    /// Nothing where it cannot be said any more.
+    /// `None` if it can no longer be determined.
     pub passed: Option<bool>,
     pub at: Option<Millis>,
     pub detail: Option<String>,
 }
 
-/// Why a user has a notification, or has not.
+/// The explanation why a user has a notification, or not.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     pub decision: Decision,
-    /// Up to the one that decided.
+    /// Up to and including the one that decided.
     pub steps: Vec<Step>,
 }
 
@@ -80,7 +80,7 @@ impl Explanation {
     }
 }
 
-/// Explains whether a user has the notification with this number; nothing where there is no such notification (any more).
+/// Explains whether a user has the notification with this number. `None` if it does not exist (any more).
 pub async fn explain(app: &App, tenant: &Tenant, id: i64, user: UserId) -> Result<Option<Explanation>> {
     let db = &app.db.read;
     loop {
@@ -94,7 +94,7 @@ pub async fn explain(app: &App, tenant: &Tenant, id: i64, user: UserId) -> Resul
         let facts = statement::facts(db, tenant, (id, user), now).row::<Facts>(db).await?;
         let Some(facts) = facts else { return Ok(None) };
         if facts.seq != seq {
-            // It was published meanwhile, after what the inbox was brought up to.
+            // It was published after the inbox was synced: start again.
             continue;
         }
         let heard = match seq {
@@ -108,7 +108,7 @@ pub async fn explain(app: &App, tenant: &Tenant, id: i64, user: UserId) -> Resul
     }
 }
 
-/// What is known, and the answers so far.
+/// The facts, and the results so far.
 struct Case {
     facts: Facts,
     heard: Vec<Heard>,
@@ -123,7 +123,7 @@ impl Case {
             return decision;
         }
         if let Some(state) = self.facts.state {
-            // It came in, so whatever else is asked was so when it did.
+            // It was delivered, so all other conditions held at that time.
             self.ask(Rule::InInbox, Some(true), self.facts.archived_at, None);
             return if state.is_archived() { Decision::InArchive } else { Decision::InInbox };
         }
@@ -136,7 +136,7 @@ impl Case {
         if is_certain { Decision::Gone } else { Decision::NotNamedOrGone }
     }
 
-    /// What of the notification itself keeps it from everybody.
+    /// The conditions of the notification itself, which exclude all users.
     fn life(&mut self, now: Millis) -> Option<Decision> {
         let Facts { retracted_at, seq, published_at, publish_at, expires_at, .. } = self.facts;
         let is_alive = expires_at.is_none_or(|at| at > now);
@@ -149,7 +149,7 @@ impl Case {
         self.ask(Rule::NotExpired, Some(is_alive), expires_at, None).then_some(Decision::Expired)
     }
 
-    /// Whom it is for.
+    /// The conditions of the audience.
     fn audience(&mut self, retention: Millis) -> Option<Decision> {
         if self.facts.kind == Kind::Message {
             let is_receiver = self.facts.receiver_id == Some(self.user);
@@ -167,7 +167,7 @@ impl Case {
         let in_time = self.heard.iter().find(|of| of.in_time == 1);
         let by = in_time.or(self.heard.first())?;
         let (since, detail) = (by.since, listened_to(by));
-        // What an announcement was published to was a group, also where it has been deleted since.
+        // An announcement's channel was a group, even if that has been deleted since.
         let is_group = by.kind == ChannelKind::Group || self.facts.kind == Kind::Announcement;
         let by_another = by.by_another == 1;
         if self.ask(Rule::InTime, Some(in_time.is_some()), since, detail) {
@@ -182,7 +182,7 @@ impl Case {
         (applies && self.ask(Rule::ByAnother, Some(by_another), None, None)).then_some(Decision::OwnAction)
     }
 
-    /// What they want to hear.
+    /// The conditions of the user's preferences.
     fn wishes(&mut self) -> Option<Decision> {
         let is_mandatory = self.facts.is_mandatory == 1;
         let source = |is_own: i32| match (is_mandatory, is_own) {
@@ -199,14 +199,14 @@ impl Case {
             .then_some(Decision::ActionOff)
     }
 
-    /// Notes an answer, and tells whether it decides that they have it not.
+    /// Records a result. Returns whether it decides that the user does not have the notification.
     fn ask(&mut self, rule: Rule, passed: Option<bool>, at: Option<Millis>, detail: Option<String>) -> bool {
         self.steps.push(Step { rule, passed, at, detail });
         passed == Some(false)
     }
 }
 
-/// What of the audience a user listens to, in words for people who look.
+/// The channel through which a user is addressed, as text for operators.
 fn listened_to(of: &Heard) -> Option<String> {
     match of.kind {
         ChannelKind::Everyone => Some("everyone".to_owned()),

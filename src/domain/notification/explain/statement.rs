@@ -1,5 +1,5 @@
-//! What is known of a notification and a user: by the very conditions by which a sync makes items (`inbox/sync`, `wants`), and by which
-//! they are shown (`inbox/shelf`).
+//! Reads the facts about a notification and a user, with the same SQL conditions as a sync (`inbox/sync`, `wants`) and
+//! as the lists of an inbox (`inbox/shelf`).
 
 use entity::channel::Kind as ChannelKind;
 use entity::ids::{Seq, UserId};
@@ -16,7 +16,7 @@ use crate::domain::inbox::sync;
 use crate::domain::tenant::Tenant;
 use crate::domain::wants;
 
-/// A notification and a user. What is 1 is so.
+/// A notification and a user. Flags are 1 or 0.
 #[derive(Debug, FromQueryResult)]
 pub struct Facts {
     pub seq: Option<Seq>,
@@ -27,27 +27,27 @@ pub struct Facts {
     pub retracted_at: Option<Millis>,
     pub sender_id: Option<UserId>,
     pub receiver_id: Option<UserId>,
-    /// JSON, as the table has it.
+    /// JSON, as stored.
     pub audience: String,
-    /// When the tenant first heard of the user.
+    /// When the tenant first mentioned the user.
     pub known_since: Millis,
-    /// Of their item, where it is shown.
+    /// The state of the user's item, if it is shown.
     pub state: Option<State>,
     pub archived_at: Option<Millis>,
     pub is_mandatory: i32,
     pub has_action: i32,
     pub wants_type: i32,
     pub wants_action: i32,
-    /// Whether the switch is the user's own.
+    /// Whether the preference is the user's own.
     pub is_own_type: i32,
     pub is_own_action: i32,
-    /// Whether whom it names is kept, and whether the user is among them.
+    /// Whether the named users are stored, and whether the user is among them.
     pub keeps_named: i32,
     pub is_named: i32,
 }
 
-/// One row, or none where there is no such notification or user: probes of the keys of `notification`, `users`, `message_type`,
-/// `inbox_item`, `recipient` and the preferences.
+/// One row, or none if the notification or the user does not exist. Probes the keys of `notification`, `users`,
+/// `message_type`, `inbox_item`, `recipient` and the preferences.
 pub fn facts(db: &impl ConnectionTrait, tenant: &Tenant, (id, user): (i64, UserId), now: Millis) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT n.seq, n.kind, n.publish_at, n.published_at, n.expires_at, n.retracted_at, n.sender_id, n.receiver_id, ");
@@ -83,20 +83,20 @@ pub fn facts(db: &impl ConnectionTrait, tenant: &Tenant, (id, user): (i64, UserI
     sql
 }
 
-/// A channel that a notification was published to, and that the user listens to now. What is 1 is so.
+/// A channel that a notification was published to and that the user listens to now. Flags are 1 or 0.
 #[derive(Debug, FromQueryResult)]
 pub struct Heard {
     pub kind: ChannelKind,
     pub code: String,
-    /// When they began to; nothing for the channel of everyone.
+    /// When the user subscribed; `None` for the channel of all users.
     pub since: Option<Millis>,
-    /// They did so before it was published.
+    /// Whether the user subscribed before the publication.
     pub in_time: i32,
-    /// They did not do themselves what it is about.
+    /// Whether the actor is another user.
     pub by_another: i32,
 }
 
-/// A range of `publication_seq`, which is as long as the groups and targets that it was published to, with a probe of
+/// A range of `publication_seq`, with a row for each group or target of the notification, and a probe of
 /// `subscription`'s key for each.
 pub fn heard(db: &impl ConnectionTrait, tenant: &Tenant, (seq, user): (Seq, UserId)) -> Sql {
     let mut sql = Sql::new(db);
@@ -110,7 +110,7 @@ pub fn heard(db: &impl ConnectionTrait, tenant: &Tenant, (seq, user): (Seq, User
     sql
 }
 
-/// Adds a condition as a column of 1 or 0, with a comma behind it.
+/// Adds a condition as a column of 1 or 0, followed by a comma.
 fn is(sql: &mut Sql, name: &str, push: &dyn Fn(&mut Sql)) {
     sql.push("CASE WHEN ");
     push(sql);

@@ -1,4 +1,4 @@
-//! Whether what was read of inboxes still holds, by what hangs on the board. Requests that ask at the same time ask together.
+//! Revalidates cached data by the invalidation tokens in Redis. Concurrent requests share a round trip.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use crate::domain::tenant::{Needs, Tenant};
 use crate::error::Result;
 use crate::model::proof::{Proof, Shares, Watch, hung};
 
-/// Who listens to more channels than this watches all of them.
+/// A user with more channels than this watches all 256 channel tokens of the tenant.
 const CHANNELS: i64 = 1000;
 
-/// Rounds to Redis at a time: while one is under way, the next one gathers.
+/// Concurrent round trips to Redis per tenant: while one is under way, the next batch gathers.
 const ROUNDS: usize = 2;
 
-/// How long a request waits for its round.
+/// How long a request waits for its round trip.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Requests of a tenant's users that wait to hear what hangs on the board.
+/// The batcher for Redis checks of a tenant's users.
 type Looks = Together<Needs, Arc<Proof>, ByBoard>;
 
-/// Of a type of its own, by which their queue is told from that of the questions to the database.
+/// A type of its own, so that this queue differs from the queue for the database.
 struct ByBoard(Held);
 
-/// As of which places those hold that do by the board alone: none where there is none.
+/// For each validator, the log position its data is valid for, by Redis alone. All `None` without Redis.
 pub(super) async fn held(app: &Arc<App>, tenant: &Arc<Tenant>, proofs: &[Arc<Proof>]) -> Held {
     let mut held = vec![None; proofs.len()];
     let Some(board) = &app.board else { return held };
@@ -44,7 +44,7 @@ pub(super) async fn held(app: &Arc<App>, tenant: &Arc<Tenant>, proofs: &[Arc<Pro
             .queues
             .of(|| Looks::new(Party::tenant(tenant.id), |(app, tenant), jobs| look(app, tenant, jobs).boxed(), bounds));
         let asked = watched.iter().map(|place| proofs[*place].clone()).collect();
-        // Whatever goes wrong with it, the database knows.
+        // If the check fails, the database decides.
         if let Ok(ByBoard(cursors)) = looks.ask(|| (app.clone(), tenant.clone()), asked).await {
             for (place, cursor) in watched.into_iter().zip(cursors) {
                 held[place] = cursor;
@@ -68,7 +68,7 @@ async fn look(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Proof>>]) -> Resul
     Ok(jobs.iter().map(|job| Ok(ByBoard(held.by_ref().take(job.len()).collect()))).collect())
 }
 
-/// What hangs for each of those that hold.
+/// For each validator, the hash of its tokens if it is still valid.
 pub(super) async fn hanging(board: &Board, tenant: &Tenant, proofs: &[Arc<Proof>], now: Millis) -> Vec<Option<u64>> {
     let watches: Vec<Option<Watch>> = proofs.iter().map(|proof| watch_of(proof, now)).collect();
     let good = || proofs.iter().zip(&watches).filter_map(|(proof, watch)| Some((proof, watch.as_ref()?)));
@@ -86,19 +86,19 @@ fn watch_of(proof: &Proof, now: Millis) -> Option<Watch> {
     proof.watch.lock().filter(|watch| watch.is_good(now))
 }
 
-/// The tenant's first, and each once.
+/// The invalidation keys, without duplicates. The tenant's key comes first.
 fn places(tenant: &Tenant, users: impl Iterator<Item = UserId>, shares: Shares) -> Vec<Place> {
     let users: BTreeSet<UserId> = users.collect();
     let channels = shares.iter().map(|share| Place::Channels(tenant.id, share));
     std::iter::once(Place::Tenant(tenant.id)).chain(users.into_iter().map(Place::User)).chain(channels).collect()
 }
 
-/// What hangs where an inbox of somebody depends on it; nothing where it is not all there.
+/// The hash of all tokens that a user's inbox depends on. `None` if one is missing.
 fn hangs(user: UserId, tenant: &Tenant, tokens: &Tokens, shares: Shares) -> Option<u64> {
     hung(places(tenant, std::iter::once(user), shares).into_iter().map(|place| tokens.at(place)))
 }
 
-/// What hung on the board before the database was asked.
+/// The tokens as they were before the database was read.
 pub(super) struct Hung {
     tokens: Tokens,
     shares: HashMap<UserId, Shares>,
@@ -106,9 +106,9 @@ pub(super) struct Hung {
     began_at: Millis,
 }
 
-/// Hangs up what is read of inboxes depends on; nothing where there is no board, or it is not to be believed.
+/// Registers tokens for everything that the inboxes depend on. `None` without Redis, or if Redis is not trusted.
 ///
-/// What users listen to is read once their own token hangs, which is taken down where they listen to something else.
+/// Registers the user's token before it reads their subscriptions: a later change of these invalidates that token.
 pub(super) async fn hang(
     app: &App,
     tenant: &Tenant,
@@ -135,7 +135,7 @@ pub(super) async fn hang(
     Ok(Some(Hung { tokens, shares, began, began_at: now }))
 }
 
-/// Of which channels users have to hear.
+/// The channel tokens that each user depends on.
 async fn listened(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<HashMap<UserId, Shares>> {
     let mut all: HashMap<UserId, Shares> = HashMap::with_capacity(users.len());
     if users.is_empty() {
@@ -155,7 +155,7 @@ async fn listened(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<HashMa
 }
 
 impl Hung {
-    /// Notes that the database has said since that something holds, and when something of the tenant expires next.
+    /// Records that the database has confirmed the data since, and when the tenant's next notification expires.
     pub fn keep(&self, tenant: &Tenant, proof: &Proof, expires_at: Millis) {
         let user = proof.user;
         let Some((shares, listening)) = self.shares.get(&user).copied().zip(self.tokens.at(Place::User(user))) else {

@@ -1,4 +1,4 @@
-//! Overviews for which the board stands, and perhaps the database does not.
+//! Finds overviews that Redis reports as valid although the database may not.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::overview::Entry;
 
-/// A remembered overview, and what hung when the board was asked about it.
+/// A cached overview, and the hash of its Redis tokens when they were checked.
 pub type Stood = (Arc<Entry>, u64);
 
-/// Those that hold by the board, and then may not by the database. It may have been changed a moment ago, or only be said not to hold:
-/// something of another user's has expired.
+/// Entries that are valid by Redis and then not by the database. Not every one is an error: it may have changed a
+/// moment ago, or the database may reject it only because something of another user has expired.
 pub async fn doubtful(app: &App, tenant: &Tenant, entries: &[Arc<Entry>]) -> Result<Vec<Stood>> {
     let Some(board) = &app.board else { return Ok(Vec::new()) };
     let (now, mut doubtful) = (app.now(), Vec::new());
@@ -33,7 +33,7 @@ pub async fn doubtful(app: &App, tenant: &Tenant, entries: &[Arc<Entry>]) -> Res
     Ok(doubtful)
 }
 
-/// How many of them still hold by the board, by the same that hung then.
+/// How many of them are still valid by Redis, with the same tokens as before.
 pub async fn still_standing(app: &App, tenant: &Tenant, stood: &[Stood]) -> usize {
     let Some(board) = &app.board else { return 0 };
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! What the database says of what was read of inboxes.
+//! Revalidates cached data of inboxes against the database.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::model::proof::{Proof, Stamp};
 
-/// So much is asked about in one statement.
+/// Validators per statement.
 pub const PROOFS: usize = 256;
 
-/// As of which place in the log each of some things is shown that were read of inboxes; nothing for those that do not hold any more.
+/// For each validator, the log position its data is valid for. `None` if it is no longer valid.
 pub type Held = Vec<Option<Seq>>;
 
-/// What inboxes may have changed by.
+/// The versions that the database returned.
 pub struct Known {
     users: HashMap<UserId, (Standing, Stamp)>,
-    /// Versions of their rows.
+    /// The versions of their profiles.
     senders: HashMap<UserId, i64>,
-    /// When something of the tenant last expired.
+    /// When a notification of the tenant last expired.
     expired_at: Millis,
-    /// When something does next.
+    /// When the next one expires.
     pub expires_at: Millis,
 }
 
@@ -39,12 +39,12 @@ impl Default for Known {
 }
 
 impl Known {
-    /// As far as the log went.
+    /// The end of the log, as far as these rows show.
     pub fn end(&self) -> Seq {
         self.users.values().map(|(standing, _)| standing.complete_upto()).max().unwrap_or_default()
     }
 
-    /// Asks the database about some of it, besides what is known already.
+    /// Reads the versions for these validators from the database and adds them to those already read.
     pub async fn ask(
         &mut self,
         app: &App,
@@ -76,7 +76,7 @@ impl Known {
         Ok(())
     }
 
-    /// The versions of senders alone.
+    /// Reads only the versions of senders.
     async fn ask_of(&mut self, app: &App, senders: &[UserId]) -> Result<()> {
         let versions = User::find().filter(Column::Id.among(&app.db.read, senders)).select_only();
         let versions = versions.column(Column::Id).column(Column::ProfileVersion).into_tuple::<(UserId, i64)>();
@@ -84,7 +84,8 @@ impl Known {
         Ok(())
     }
 
-    /// As of which place in the log it is shown, where it still holds. A clock that went back would show again what has expired.
+    /// The log position its data is valid for. `None` if it is outdated or the clock went back: expired items would
+    /// reappear.
     pub fn of(&self, tenant: &Tenant, proof: &Proof, now: Millis) -> Option<Seq> {
         let has_expired = proof.read_at < self.expired_at || now < proof.read_at;
         let senders_are_same = proof.senders.iter().all(|(sender, version)| self.senders.get(sender) == Some(version));

@@ -1,4 +1,4 @@
-//! Whether what was read of inboxes still holds. Requests that ask at the same time ask together.
+//! Revalidates cached data of inboxes. Concurrent requests share a statement.
 
 mod board;
 mod drift;
@@ -22,11 +22,11 @@ use known::{Held, Known, PROOFS};
 
 pub use drift::{Stood, doubtful, still_standing};
 
-/// Requests of a tenant's users that wait to hear which of the things that were read of their inboxes still hold.
+/// The batcher for revalidation requests of a tenant's users.
 type Questions = Together<Needs, Arc<Proof>, Held>;
 
-/// Overviews that are remembered and still hold. One statement where any are remembered; two where the log turns out to
-/// have gone on, which every later question then knows.
+/// Returns the cached overviews that are still valid. Takes one statement if any are cached, or two if the log has
+/// grown, which later revalidations then know.
 pub(super) async fn recall(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
@@ -43,7 +43,7 @@ pub(super) async fn recall(
     Ok(entries.into_iter().zip(held).filter_map(shown).collect())
 }
 
-/// As of which places in the log those of these hold that do: by the board, where there is one, and else by the database.
+/// For each validator, the log position its data is valid for, or `None`. Checks Redis first, then the database.
 pub(super) async fn hold(app: &Arc<App>, tenant: &Arc<Tenant>, proofs: Vec<Arc<Proof>>) -> Result<Held> {
     let mut held = board::held(app, tenant, &proofs).await;
     let places: Vec<usize> = (0..held.len()).filter(|place| held[*place].is_none()).collect();
@@ -69,9 +69,9 @@ async fn answer(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Proof>>]) -> Res
     let (quiet, mut moved): (Vec<_>, Vec<_>) = jobs.iter().flatten().partition(|proof| end <= proof.complete_upto());
     let mut known = Known::default();
     if !quiet.is_empty() {
-        // Nothing has happened since, as far as this process has seen. Where that is so, nobody can be behind.
+        // As far as this process knows, the log has not grown since. If that is true, no inbox is behind.
         known.ask(app, tenant, &quiet, Reach::KnownEnd, now).await?;
-        // What these statements saw counts, whatever others make of the end meanwhile.
+        // Uses the end that these statements saw, even if other tasks have reset the tenant's end meanwhile.
         let end = tenant.end().max(known.end());
         moved.extend(quiet.into_iter().filter(|proof| proof.complete_upto() < end));
     }

@@ -1,4 +1,4 @@
-//! The one statement that asks whether what was read of inboxes still holds.
+//! The statement that revalidates cached data of inboxes.
 
 use entity::columns;
 use entity::ids::{ChannelId, UserId};
@@ -12,26 +12,26 @@ use crate::domain::inbox::standing::{self, Reach, Standing, push_stamp};
 use crate::domain::tenant::Tenant;
 use crate::model::proof::Stamp;
 
-/// An instant that never comes.
+/// A time that never comes.
 const NEVER: &str = "9223372036854775807";
 
 columns! {
-    /// What else is said of an inbox, or of a sender.
+    /// The columns that follow those of an inbox or a sender.
     #[derive(Debug)]
     pub struct Besides {
-        /// When something of the tenant last expired.
+        /// When a notification of the tenant last expired.
         pub expired_at: Millis = "expired_at",
-        /// When something does next; never, where there is no board.
+        /// When the next one expires. Never, without Redis.
         pub expires_at: Millis = "expires_at",
         /// 1 for a sender.
         pub is_sender: i32 = "is_sender",
     }
 }
 
-/// A row of it: where an inbox stands; or a sender, as whose version that of their profile is said.
+/// A row: the freshness of an inbox, or a sender. For a sender, `version` is the version of their profile.
 pub type Row = ((Standing, Stamp), Besides);
 
-/// A channel that somebody listens to; none where they listen to none, or to too many.
+/// A channel that a user listens to. `None` if there are none, or too many.
 #[derive(Debug, FromQueryResult)]
 pub struct Listener {
     pub user_id: UserId,
@@ -39,10 +39,10 @@ pub struct Listener {
     pub subscription_count: i64,
 }
 
-/// Where the inboxes stand, when something of the tenant last expired, and a row for each sender.
+/// Selects the freshness of the inboxes, the tenant's last expiry, and a row for each sender.
 ///
-/// One probe of `inbox_item`'s key for a user besides those of their standing, one of `users` for each sender, and one of
-/// `notification_tenant_expires_at`, two where there is a board.
+/// On top of the freshness check, it costs one probe of `inbox_item`'s key per user, one of `users` per sender, and one
+/// of `notification_tenant_expires_at` (two with Redis).
 pub fn question(
     app: &App,
     tenant: &Tenant,
@@ -72,7 +72,7 @@ pub fn question(
     sql
 }
 
-/// What users listen to, unless it is more than `most`: a range of `subscription`'s key for each.
+/// The subscriptions of users, except of users with more than `most`: a range of `subscription`'s key for each.
 pub fn listeners(db: &impl ConnectionTrait, users: &[UserId], most: i64) -> Sql {
     let mut sql = Sql::new(db);
     sql.push("SELECT u.id AS user_id, s.channel_id, u.subscription_count FROM users u ");

@@ -1,8 +1,8 @@
-//! A bucket: it holds what somebody may do in a time, and fills steadily.
+//! A token bucket: it holds the allowance of a time span, and refills steadily.
 
 use crate::clock::Millis;
 
-/// How much may be done in which time.
+/// A number of things per time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Allowance {
     pub many: u32,
@@ -10,17 +10,17 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// So much in a minute.
+    /// This many per minute.
     pub fn a_minute(many: u32) -> Self {
         Self { many, millis: 60 * 1000 }
     }
 
-    /// So much in a day.
+    /// This many per day.
     pub fn a_day(many: u32) -> Self {
         Self { many, millis: 24 * 60 * 60 * 1000 }
     }
 
-    /// How long it takes until what is missing has come, in seconds, at least 1.
+    /// Seconds until the missing parts have been refilled, at least 1.
     pub fn seconds(self, missing: i64) -> u64 {
         let per_second = i64::from(self.many) * 1000;
         let seconds = missing.saturating_add(per_second - 1).div_euclid(per_second);
@@ -32,22 +32,23 @@ impl Allowance {
     }
 }
 
-/// What somebody has left.
+/// The rest of a caller's allowance.
 #[derive(Debug)]
 pub struct Bucket {
-    /// Of each thing there are as many parts as the allowance has milliseconds: so many of them come back in one as it has things.
+    /// In parts: a thing has as many parts as the allowance has milliseconds, so that whole parts refill each
+    /// millisecond.
     left: i64,
     looked_at: Millis,
 }
 
 impl Bucket {
-    /// All that is allowed.
+    /// A full bucket.
     pub fn full(of: Allowance, now: Millis) -> Self {
         Self { left: of.full(), looked_at: now }
     }
 
-    /// Takes so much, at most a full bucket; returns the parts that are missing for that, and takes nothing then. Less than nothing is
-    /// given back.
+    /// Takes things, at most a full bucket. If parts are missing, it takes nothing and returns their number. A negative
+    /// number gives things back.
     pub fn take(&mut self, of: Allowance, things: i64, now: Millis) -> i64 {
         self.fill(of, now);
         let asked = things.saturating_mul(of.millis).min(of.full());
@@ -58,14 +59,14 @@ impl Bucket {
         0
     }
 
-    /// Takes what was used already, though the bucket may have less; returns the parts that it lacks now.
+    /// Takes things that were already used, even beyond the content of the bucket. Returns the parts that it lacks now.
     pub fn spend(&mut self, of: Allowance, things: i64, now: Millis) -> i64 {
         self.fill(of, now);
         self.left = self.left.saturating_sub(things.saturating_mul(of.millis)).min(of.full());
         (-self.left).max(0)
     }
 
-    /// Whether all that is allowed is there.
+    /// Whether the whole allowance is there.
     pub fn is_full(&mut self, of: Allowance, now: Millis) -> bool {
         self.fill(of, now);
         self.left == of.full()

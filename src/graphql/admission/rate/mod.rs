@@ -1,4 +1,4 @@
-//! How many operations a caller may run: a bucket of tokens each, which all nodes share where there is a Redis.
+//! Rate limits: a token bucket for each caller. All nodes share it if there is a Redis.
 
 mod bucket;
 mod shared;
@@ -21,39 +21,39 @@ use shared::{Shared, What, Whose};
 
 type Buckets = Arc<Cache<Whose, Arc<Mutex<Bucket>>>>;
 
-/// Callers that are remembered. One who is forgotten begins anew with a full bucket.
+/// Most callers with a bucket. An evicted caller begins again with a full one.
 const CALLERS: usize = 100_000;
 
-/// Requests a minute by one link of a letter: a person and the programs that read their mail need a few.
+/// Requests per minute by one link of an email: a person and their mail programs need a few.
 const LINK: u32 = 30;
 
-/// A route that needs no token. Each has buckets of its own, so that requests to one do not shut another.
+/// A route without a token. Each has separate buckets, so that requests to one do not block another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
-    /// Leads to the provider.
+    /// Redirects to the provider.
     SignIn,
     /// Comes back from the provider.
     Callback,
     SignOut,
-    /// The links in letters.
+    /// The links in emails.
     Unsubscribe,
-    /// GraphQL, where the schema is public.
+    /// GraphQL, if the schema is public.
     Introspection,
 }
 
-/// What a request without a token is counted of.
+/// The share that a request without a token is counted against.
 #[derive(Clone, Copy, Debug)]
 pub enum Share<'a> {
-    /// What one network may ask of a route.
+    /// Requests of one network to a route.
     Network(Route, Network),
-    /// What one link of a letter is good for.
+    /// Requests by one link of an email.
     Link(&'a str),
-    /// What all networks together may ask of a route, so that the database has room for others.
+    /// Requests of all networks to a route, so that the database has room for others.
     Route(Route),
 }
 
 impl Share<'_> {
-    /// First of the caller's network, so that a caller with nothing left takes nothing from the others.
+    /// The caller's network first, so that a network without a rest takes nothing from the others.
     pub fn of(route: Route, network: Network) -> [Self; 2] {
         [Self::Network(route, network), Self::Route(route)]
     }
@@ -68,15 +68,15 @@ pub struct Rates {
     network: Allowance,
     link: Allowance,
     route: Allowance,
-    /// Those of this node, which count where there is no Redis, or while it is away.
+    /// The buckets of this node, used without Redis or while it is unavailable.
     buckets: Buckets,
-    /// Those of callers without a token, who may come from any number of networks: they push no others out.
+    /// Buckets of callers without a token. They may come from any number of networks, and must not evict others.
     strangers: Buckets,
     shared: Option<Arc<Shared>>,
 }
 
 impl Rates {
-    /// Full buckets of the sizes that the settings say.
+    /// Full buckets of the configured sizes.
     pub fn new(app: &App) -> Self {
         let limits = &app.config.limits;
         Self {
@@ -92,8 +92,8 @@ impl Rates {
         }
     }
 
-    /// Takes so many operations out of a caller's bucket, which holds those of a minute; `RATE_LIMITED` where it has
-    /// not got them. A single request is never larger than a full bucket.
+    /// Takes operations from a caller's bucket, which holds those of a minute; `RATE_LIMITED` if it holds too few. A
+    /// single request never takes more than a full bucket.
     pub async fn take(&self, app: &Arc<App>, viewer: &Viewer, operations: usize) -> Result<()> {
         let of = if viewer.role == Role::User { self.user } else { self.staff };
         let operations = i64::try_from(operations).unwrap_or(i64::MAX);
@@ -104,8 +104,8 @@ impl Rates {
         Err(Error::RateLimited { what: "operations", retry_after: of.seconds(missing) })
     }
 
-    /// Takes a request out of each of these buckets, in their order; `RATE_LIMITED` where one has nothing left, and those after it are
-    /// left alone.
+    /// Takes a request from each of these buckets in order. `RATE_LIMITED` if one has nothing left; those after it stay
+    /// as they are.
     pub async fn take_without_token(&self, app: &Arc<App>, shares: &[Share<'_>]) -> Result<()> {
         for share in shares {
             let (what, name, of) = match share {
@@ -122,8 +122,8 @@ impl Rates {
         Ok(())
     }
 
-    /// The same for what a user makes, in a day, that stays: subscriptions, follows, preferences of actions, places in views.
-    /// Services and operators may make what they like. What could not be made counts for nothing.
+    /// Limits the permanent objects that a user creates per day: subscriptions, follows, preferences of actions,
+    /// memberships of views. Services and operators have no such limit. Failed work does not count.
     pub async fn making<T>(
         &self,
         app: &Arc<App>,
@@ -138,7 +138,7 @@ impl Rates {
         let whose = (What::Made, viewer.who());
         let missing = self.missing(app, &self.buckets, whose.clone(), self.making, things).await;
         if missing > 0 {
-            let what = "subscriptions, follows, preferences and views for a day";
+            let what = "subscriptions, follows, preferences and views in one day";
             return Err(Error::RateLimited { what, retry_after: self.making.seconds(missing) });
         }
         let made = work.await;
@@ -148,7 +148,7 @@ impl Rates {
         made
     }
 
-    /// What is missing in a bucket for so many things; where nothing is, they were taken.
+    /// Takes things from a bucket. Returns the number of missing parts, or 0 if they were taken.
     async fn missing(&self, app: &Arc<App>, buckets: &Buckets, whose: Whose, of: Allowance, things: i64) -> i64 {
         if of.many == 0 || things == 0 {
             return 0;

@@ -1,7 +1,7 @@
-//! The buckets that all nodes share, in Redis: one round trip each time.
+//! The buckets that all nodes share, in Redis: one round trip per use.
 //!
-//! A request never waits for a Redis that is away: whatever is not answered in time is counted by this node alone, and
-//! for a second nothing more is asked.
+//! A request never waits for an unavailable Redis: without a response in time, this node counts alone, and does not ask
+//! Redis for a second.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::graphql::viewer::Who;
 
-/// What somebody has a bucket of.
+/// The kind of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     Operations,
@@ -32,16 +32,16 @@ pub enum What {
 
 pub type Whose = (What, Who);
 
-/// How long a request waits for Redis at the most.
+/// Longest wait of a request for Redis.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long connecting may take; no request waits for that.
+/// Time limit for connecting. Requests do not wait that long.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// How long a Redis that did not answer is left alone.
+/// Pause after a failure of Redis.
 const REST: Duration = Duration::from_secs(1);
 
-/// The way to the shared buckets.
+/// The connection to the shared buckets.
 #[derive(Debug)]
 pub struct Shared {
     url: String,
@@ -51,21 +51,21 @@ pub struct Shared {
 
 #[derive(Debug)]
 enum Link {
-    /// Connected, and under which name this database's buckets are kept.
+    /// The connection, and the key prefix of this database's buckets.
     Up(MultiplexedConnection, Arc<str>),
-    /// Not before this instant.
+    /// No attempt to connect before this instant.
     Down { until: Instant, is_told: bool },
 }
 
 impl Shared {
-    /// Not connected yet; the first who asks connects.
+    /// Not connected yet: the first request connects.
     pub fn new(url: String) -> Self {
         let link = Mutex::new(Link::Down { until: Instant::now(), is_told: false });
         Self { url, script: Script::new(include_str!("take.lua")), link }
     }
 
-    /// Takes things out of a caller's bucket, and returns what is missing for that, as `Bucket::take` does; nothing
-    /// where Redis cannot say.
+    /// Takes things from a caller's bucket, and returns the missing parts as `Bucket::take` does; `None` if Redis
+    /// fails.
     pub async fn take(self: &Arc<Self>, app: &Arc<App>, whose: &Whose, of: Allowance, things: i64) -> Option<i64> {
         let (mut connection, prefix) = self.link(app).await?;
         let mut call = self.script.prepare_invoke();
@@ -78,7 +78,7 @@ impl Shared {
         answer.inspect_err(|error| self.lost(app, error)).ok()
     }
 
-    /// The connection; nothing while there is none. One request a second tries to get one.
+    /// The connection, or `None`. While there is none, at most one request a second tries to connect.
     async fn link(self: &Arc<Self>, app: &Arc<App>) -> Option<(MultiplexedConnection, Arc<str>)> {
         {
             let mut link = self.link.lock();
@@ -89,7 +89,7 @@ impl Shared {
             }
         }
         let connecting = tokio::spawn(self.clone().connect(app.clone()));
-        // It goes on when nobody waits for it any more.
+        // Connecting continues after the request stops waiting.
         timeout(PATIENCE, connecting).await.ok()?.ok()?
     }
 
@@ -103,7 +103,7 @@ impl Shared {
             Ok(Ok((connection, prefix))) => {
                 let mut link = self.link.lock();
                 if let Link::Down { is_told: true, .. } = *link {
-                    tracing::info!("rates are counted together with other nodes again");
+                    tracing::info!("Redis is back: the nodes count rates together again");
                 }
                 app.metrics.rate_shared.set(1);
                 *link = Link::Up(connection.clone(), prefix.clone());
@@ -119,14 +119,14 @@ impl Shared {
     fn lost(&self, app: &App, why: &dyn std::fmt::Display) {
         let mut link = self.link.lock();
         if !matches!(*link, Link::Down { is_told: true, .. }) {
-            tracing::warn!(%why, "Redis is away: each node counts rates for itself");
+            tracing::warn!(%why, "Redis is unavailable: each node counts rates for itself");
         }
         app.metrics.rate_shared.set(0);
         *link = Link::Down { until: Instant::now() + REST, is_told: true };
     }
 }
 
-/// Where a caller's bucket is kept: it does not tell who they are.
+/// The key of a caller's bucket. It is a hash, so that it does not reveal the caller.
 fn key(prefix: &str, (what, (tenant, role, sub)): &Whose) -> String {
     let digest = Sha256::digest(format!("{what:?}:{tenant}:{role}:{sub}"));
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(&digest[..16]))

@@ -1,5 +1,6 @@
--- Takes ARGV[2] things out of the bucket KEYS[1], which holds the ARGV[1] of ARGV[3] milliseconds, by the clock of Redis: that of
--- the nodes may differ; less than nothing is given back. Returns the parts that are missing, of which a thing has ARGV[3]; 0 where it was taken. As bucket.rs has it.
+-- Takes ARGV[2] things from the bucket KEYS[1], which holds ARGV[1] things per ARGV[3] milliseconds; a negative number gives things back.
+-- Uses the clock of Redis, because clocks of nodes may differ. Returns the missing parts (ARGV[3] parts per thing), or 0 if it was taken.
+-- The same algorithm as in bucket.rs.
 local rate, millis = tonumber(ARGV[1]), tonumber(ARGV[3])
 local asked = tonumber(ARGV[2]) * millis
 local time = redis.call('TIME')
@@ -12,6 +13,6 @@ asked = math.min(asked, full)
 local missing = 0
 if asked > left then missing = asked - left else left = math.min(full, left - asked) end
 redis.call('HSET', KEYS[1], 'left', string.format('%.0f', left), 'at', string.format('%.0f', math.max(at, now)))
--- After that time it is full again, and need not be kept.
+-- By then the bucket is full again, and need not be stored.
 redis.call('PEXPIRE', KEYS[1], millis + 1000)
 return missing

@@ -1,4 +1,4 @@
-//! Expressions: operands, and operators between them.
+//! Expressions: operands and operators.
 
 use minijinja::machinery::Token;
 
@@ -7,34 +7,34 @@ use super::super::flaw::Flaw;
 use super::super::marks::{COUNTED, EQUATED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
 use super::{Printing, Reader};
 
-/// The most operators, filters, tests and steps into a value (`.name`, `[0]`) from one opening brace to the closing one.
+/// Maximum operators, filters, tests and accesses (`.name`, `[0]`) between two braces.
 const OPERATORS: usize = 64;
-/// The most brackets within each other.
+/// Maximum nesting of brackets.
 const BRACKETS: usize = 6;
-/// The most steps into a list (`[0]`, `.0`) from one opening brace to the closing one: each has its base in brackets in the end.
+/// Maximum accesses by index (`[0]`, `.0`) between two braces; the guard wraps the base of each in brackets.
 const INDEXES: usize = 6;
 
-/// Words that are no names.
+/// Keywords.
 const WORDS: [&str; 8] = ["and", "else", "if", "in", "is", "not", "or", "recursive"];
 
 /// How an operator reads its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reading {
-    /// At a glance: whether there is something, or as a number.
+    /// In constant time: for truth, or as a number.
     Glance,
-    /// The same as `Whole`, but what is missing equals `none` and nothing else.
+    /// Like `Whole`, but a missing value equals only `none`.
     Equal,
-    /// From one end to the other, whatever they are.
+    /// Completely, for any type.
     Whole,
-    /// The same, but for lists, which it would put together without reading them.
+    /// Like `Whole`, but the engine would concatenate lists lazily, without reading them.
     Sum,
-    /// As a number. One of them may be a text or a list, too, if it were not forbidden.
+    /// As a number. The engine would also accept a text or list as one factor; the guard forbids it.
     Factor,
 }
 
 impl<'t> Reader<'t> {
-    /// Whatever binds stronger than an operator that reads its operands whole is such an operator itself or makes numbers,
-    /// so that it is enough to mark what stands next to it.
+    /// Parses an expression. An operator that binds more tightly than one that reads its operands whole either does so
+    /// itself or returns numbers, so marking the adjacent operands is enough.
     pub(super) fn expression(&mut self) -> Result<Printing, Flaw> {
         let mut before = Reading::Glance;
         let mut printing = Printing { is_whole: self.is_at_word("not"), ..Printing::default() };
@@ -79,7 +79,7 @@ impl<'t> Reader<'t> {
         self.marks.extend([(from, "("), (to, "|"), (to, with), (to, ")")]);
     }
 
-    /// The next operator, if there is one.
+    /// Parses the next operator, if there is one.
     fn operator(&mut self) -> Result<Option<Reading>, Flaw> {
         let reading = match self.peek() {
             Some(
@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
         Ok(Some(reading))
     }
 
-    /// Where the next operand begins; reads it to its end.
+    /// Parses an operand and returns where it begins.
     fn operand(&mut self) -> Result<usize, Flaw> {
         while self.skip_word("not") {
             self.one_more()?;
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `.name`, `.0` and `[…]` behind the value that begins at `from`.
+    /// Parses `.name`, `.0` and `[…]` after the value that begins at `from`.
     fn steps(&mut self, from: usize) -> Result<(), Flaw> {
         loop {
             match self.tokens.get(self.at..).unwrap_or_default() {
@@ -163,7 +163,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// An entry of what was read so far.
+    /// Parses an access by index into the value read so far.
     fn index(&mut self, from: usize) -> Result<(), Flaw> {
         self.mark(from, self.end(), INDEXED);
         self.indexes += 1;
@@ -202,12 +202,12 @@ impl<'t> Reader<'t> {
         Err(self.refused("not allowed", format!("the {what} {name:?}")))
     }
 
-    /// Those in brackets, if there are any.
+    /// Parses the arguments in brackets, if there are any.
     fn arguments(&mut self) -> Result<(), Flaw> {
         if self.skip(&Token::ParenOpen) { self.list(&Token::ParenClose) } else { Ok(()) }
     }
 
-    /// A test takes what comes next for its argument, also without brackets.
+    /// Fails on a test argument without brackets, which the engine would accept.
     fn no_bare_argument(&mut self) -> Result<(), Flaw> {
         match self.peek() {
             Some(Token::Ident("and" | "or" | "else" | "is")) => Ok(()),
@@ -222,24 +222,24 @@ impl<'t> Reader<'t> {
                 | Token::Minus
                 | Token::BracketOpen
                 | Token::BraceOpen,
-            ) => Err(self.beyond("not allowed", "an argument of a test without brackets")),
+            ) => Err(self.beyond("not allowed", "an argument of a test without parentheses")),
             _ => Ok(()),
         }
     }
 
-    /// What stands in brackets: values, `name=value` or `"key": value`.
+    /// Parses the contents of brackets: values, `name=value` or `"key": value`.
     fn list(&mut self, close: &Token<'_>) -> Result<(), Flaw> {
         self.brackets += 1;
         if self.brackets > BRACKETS {
-            return Err(self.refused("too deep", format!("more than {BRACKETS} brackets within each other")));
+            return Err(self.refused("too deep", format!("more than {BRACKETS} nested brackets")));
         }
         while !self.skip(close) {
             match (self.tokens.get(self.at..).unwrap_or_default(), close) {
                 ([(Token::Str(_) | Token::String(_) | Token::Int(_), _), (Token::Colon, _), ..], Token::BraceClose)
                 | ([(Token::Ident(_), _), (Token::Assign, _), ..], Token::ParenClose) => self.at += 2,
-                // Others would be compared with each other when the map is made.
+                // Keys of other types would be compared with each other when the map is created.
                 (_, Token::BraceClose) => {
-                    return Err(self.beyond("not allowed", "a key that is not written as a text or number"));
+                    return Err(self.beyond("not allowed", "a key that is not a literal text or number"));
                 }
                 _ => {}
             }
@@ -262,7 +262,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// What comes next is not allowed.
+    /// The error for a next token that is not allowed.
     fn beyond(&mut self, kind: &'static str, what: &str) -> Flaw {
         self.next();
         self.refused(kind, what.into())

@@ -1,8 +1,9 @@
-//! What a source may be, found out from its tokens before anything that calls itself touches it.
+//! Checks the tokens of a source before any recursive code processes it.
 //!
-//! The engine's parser and compiler, and the drop of what they make, call themselves for every bracket, operator and block
-//! within another: 6,000 signs in a row end the process. For what passes here 1 MiB of stack is enough in a debug build. And
-//! operands that an operator reads whole are marked, so that they are counted while the template is rendered (`work`).
+//! The engine's parser and compiler, and dropping their result, recurse for each nested bracket, operator and block:
+//! 6,000 characters in a row overflow the stack and end the process. For a source that passes here, 1 MiB of stack is
+//! enough in a debug build. The guard also wraps operands that an operator reads whole in filters that count their size
+//! during rendering (`work`).
 
 mod expression;
 
@@ -15,30 +16,30 @@ use minijinja::syntax::SyntaxConfig;
 use super::flaw::Flaw;
 use super::marks::PRINTED;
 
-/// Stands in the place of a `~` between values that are printed: each is printed by itself.
+/// Replaces a `~` between printed values, so that each is printed by itself.
 const SEPARATE: &str = " }}{{ ";
 
-/// The most tokens: names, values and signs in braces, and texts between braces.
+/// Maximum tokens: names, values and signs in braces, and texts between braces.
 const TOKENS: usize = 1000;
-/// The most bytes of a name: it is compared with others whenever it is looked up.
+/// Maximum bytes of a name, which is compared with others at each lookup.
 const NAME_BYTES: usize = 128;
-/// The most blocks within each other; an `elif` counts as one more within its `if`.
+/// Maximum nesting of blocks; each `elif` counts as one level within its `if`.
 const BLOCKS: usize = 32;
-/// The most loops within each other: names are looked for in each of them.
+/// Maximum nesting of loops: names are looked up in each of them.
 const LOOPS: usize = 4;
 
-/// A source that may be compiled.
+/// A source that is safe to compile.
 #[derive(Debug)]
 pub struct Guarded {
-    /// It, with what counts its operands. Its lines are the same.
+    /// The source with filters that count operands. Its line numbers are unchanged.
     pub source: String,
-    /// The names that it looks up.
+    /// The variables that it uses.
     pub names: BTreeSet<String>,
-    /// How many tokens it was made of.
+    /// Number of tokens.
     pub tokens: usize,
 }
 
-/// Checks a source. What it may be is in docs/limits.md.
+/// Checks a source by the limits in docs/limits.md.
 pub fn guarded(source: &str) -> Result<Guarded, Flaw> {
     let tokens = tokens(source)?;
     let mut reader = Reader {
@@ -63,14 +64,14 @@ pub fn guarded(source: &str) -> Result<Guarded, Flaw> {
     Ok(Guarded { source: with(source, reader.marks), names: reader.names, tokens: tokens.len() })
 }
 
-/// The engine's own, so that no two readings of a source can differ.
+/// Uses the engine's own tokenizer, so that both read a source the same way.
 fn tokens(source: &str) -> Result<Vec<(Token<'_>, Span)>, Flaw> {
     let mut tokens = Vec::new();
     for token in tokenize(source, false, SyntaxConfig::default()) {
         let (token, span) = token.map_err(|error| Flaw::of_source(&error))?;
         let refused = |detail| Err(Flaw::refused("too long", span.start_line, detail));
         if tokens.len() == TOKENS {
-            return refused(format!("more than {TOKENS} names, values and signs in braces"));
+            return refused(format!("more than {TOKENS} names, values and operators in braces"));
         }
         if matches!(token, Token::Ident(name) if name.len() > NAME_BYTES) {
             return refused(format!("a name of more than {NAME_BYTES} bytes"));
@@ -80,9 +81,9 @@ fn tokens(source: &str) -> Result<Vec<(Token<'_>, Span)>, Flaw> {
     Ok(tokens)
 }
 
-/// The source with marks in it.
+/// Inserts the marks into the source.
 fn with(source: &str, mut marks: Vec<(usize, &str)>) -> String {
-    // What goes on with a name stands before what ends its operand.
+    // A mark that extends a name comes before one that ends its operand.
     marks.sort_by_key(|(at, mark)| (*at, *mark != PRINTED));
     let mut marked = String::with_capacity(source.len() + marks.iter().map(|(_, mark)| mark.len()).sum::<usize>());
     let mut from = 0;
@@ -94,45 +95,45 @@ fn with(source: &str, mut marks: Vec<(usize, &str)>) -> String {
     marked + &source[from..]
 }
 
-/// What an expression is made of, for when it is printed.
+/// The parts of an expression that matter when it is printed.
 #[derive(Debug, Default)]
 struct Printing {
-    /// Where its operators `~` begin.
+    /// Where its `~` operators begin.
     pub tildes: Vec<usize>,
-    /// Where the names of filters `join` end that make what is printed.
+    /// Where the names of `join` filters end that produce printed values.
     pub joins: Vec<usize>,
-    /// Whether an operator makes one value of all of it, as those do that bind less than `~`.
+    /// Whether an operator that binds less tightly than `~` combines everything into one value.
     pub is_whole: bool,
 }
 
-/// Reads tokens, from left to right.
+/// Parses tokens from left to right.
 ///
-/// It takes more than the engine's parser does (`a else b`, an `endif` too many); but in whatever the parser takes, too, it has
-/// found all operands.
+/// It accepts more than the engine's parser does (`a else b`, a surplus `endif`), but in every source that the engine
+/// accepts it finds all operands.
 struct Reader<'t> {
     tokens: &'t [(Token<'t>, Span)],
     at: usize,
-    /// Those since the last opening brace.
+    /// Number since the last opening brace.
     operators: usize,
-    /// Those since the last opening brace.
+    /// Number since the last opening brace.
     indexes: usize,
-    /// Open ones.
+    /// Number of open brackets.
     brackets: usize,
-    /// Open ones.
+    /// The open blocks.
     blocks: Vec<Block>,
-    /// What is to be put into the source, and where.
+    /// Texts to insert into the source, and their offsets.
     marks: Vec<(usize, &'static str)>,
     names: BTreeSet<String>,
-    /// Whether texts that are written in it may be printed.
+    /// Whether text literals may be printed.
     marks_literals: bool,
-    /// Where the name of the last filter of the last operand ends, where that is `join`.
+    /// Where the name of the last filter of the last operand ends, if it is `join`.
     joined_at: Option<usize>,
 }
 
 /// An open block.
 struct Block {
     kind: Kind,
-    /// It, and each `elif` of it.
+    /// The number of its branches: the block and each `elif`.
     many: usize,
 }
 
@@ -188,15 +189,15 @@ impl<'t> Reader<'t> {
         let loops = self.blocks.iter().filter(|block| block.kind == Kind::Loop).count();
         let blocks: usize = self.blocks.iter().map(|block| block.many).sum();
         if loops > LOOPS {
-            return Err(self.refused("too deep", format!("more than {LOOPS} loops within each other")));
+            return Err(self.refused("too deep", format!("more than {LOOPS} nested loops")));
         }
         if blocks > BLOCKS {
-            return Err(self.refused("too deep", format!("more than {BLOCKS} blocks within each other")));
+            return Err(self.refused("too deep", format!("more than {BLOCKS} nested blocks")));
         }
         Ok(self)
     }
 
-    /// The names that a loop gives to its entries.
+    /// Parses the loop variables.
     fn entries(&mut self) -> Result<&mut Self, Flaw> {
         loop {
             self.word()?;
@@ -208,7 +209,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The name that a value is given.
+    /// Parses a variable and its `=`.
     fn variable(&mut self) -> Result<&mut Self, Flaw> {
         self.word()?;
         self.expect(&Token::Assign)?;
@@ -230,7 +231,7 @@ impl<'t> Reader<'t> {
         Err(self.unexpected())
     }
 
-    /// Goes on where the next token is one like this.
+    /// Consumes the next token if it is of this kind.
     fn skip(&mut self, token: &Token<'_>) -> bool {
         let is_it = self.is_at(token);
         self.at += usize::from(is_it);
@@ -261,7 +262,7 @@ impl<'t> Reader<'t> {
         token
     }
 
-    /// The last token that was read, or the last of all.
+    /// The span of the last token that was read, or of the last token of all.
     fn span(&self) -> Option<Span> {
         let at = self.at.min(self.tokens.len()).checked_sub(1)?;
         Some(self.tokens[at].1)

@@ -1,4 +1,4 @@
-//! Templates that were made to take others down. Each of them did, or something like it.
+//! Templates meant to exhaust the server. Each of them, or a similar one, once did.
 
 use serde_json::{Value as Json, json};
 

@@ -1,6 +1,6 @@
-//! Templates that nobody would think of.
+//! Random templates.
 //!
-//! `TIDINGS_TEST_TEMPLATES` sets how many there are, and `TIDINGS_TEST_SEED` (a number) makes them other ones.
+//! `TIDINGS_TEST_TEMPLATES` sets how many there are, and `TIDINGS_TEST_SEED` (a number) sets the seed.
 
 use proptest::prelude::RngExt;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -70,7 +70,7 @@ const OPERATORS: [&str; 24] = [
     " not in ",
     " if true else ",
 ];
-/// What a template may be made of, in no order; much of it is not allowed.
+/// Fragments of templates; many combinations are invalid.
 const PIECES: [&str; 56] = [
     "{{",
     "}}",
@@ -148,7 +148,7 @@ fn whatever_a_template_is_it_is_refused_or_fails_or_is_shown() {
     assert!(became.iter().all(|many| *many > cases / 20), "refused, failed and shown: {became:?}");
 }
 
-/// Makes things up.
+/// A random generator.
 struct Chance(TestRng);
 
 impl Chance {
@@ -160,7 +160,7 @@ impl Chance {
         of[self.below(of.len())]
     }
 
-    /// How often something is repeated: seldom often.
+    /// A number of repetitions; large numbers are rare.
     fn amount(&mut self) -> usize {
         let most = [1, 2, 3, 4, 8, 40, 200, 3000][self.below(8)];
         self.below(most + 1)
@@ -235,7 +235,7 @@ impl Chance {
         }
     }
 
-    /// What somebody sends.
+    /// Random parameters of a notification.
     fn params(&mut self) -> Json {
         loop {
             let params = self.anything();

@@ -1,4 +1,4 @@
-//! What templates may do, and that none of them costs others anything.
+//! Tests of what templates can do, and of their limits.
 
 mod attacks;
 mod chance;
@@ -12,27 +12,27 @@ use super::compiled::ROOM;
 use super::known::Known;
 use super::{Scene, Source, TargetScene, Text, check};
 
-/// Half of a worker's stack. Threads of the tests have 2 MiB as well.
+/// Half of a worker's stack. Test threads have 2 MiB as well.
 const STACK: usize = 1024 * 1024;
 
-/// What became of a source.
+/// The result of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// It may not be saved.
+    /// It cannot be saved.
     Refused(String),
-    /// It cannot be shown.
+    /// It cannot be rendered.
     Failed(String),
     Shown(String),
 }
 
 impl std::fmt::Display for Outcome {
-    /// Its beginning: some are long.
+    /// Only the beginning, because some are long.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&format!("{self:?}").chars().take(200).collect::<String>())
     }
 }
 
-/// Saves a source as a body, reads it as one that was stored before, and renders it: all on a small stack.
+/// Saves a source as a body, reads it as a stored one, and renders it, all on a small stack.
 fn outcome(source: &str, params: &Json) -> Outcome {
     let (source, params) = (source.to_owned(), params.clone());
     let work = move || {
@@ -122,7 +122,7 @@ fn what_templates_may_not_do_is_named_with_its_line() {
         ("{% set x.y = 1 %}", "syntax error (line 1): unexpected `.`"),
         ("{% for (a, b) in params %}{% endfor %}", "syntax error (line 1): unexpected `(`"),
         ("{% for a in params recursive %}{% endfor %}", "syntax error (line 1): unexpected identifier"),
-        ("{{ 1 is odd 2 }}", "not allowed (line 1): an argument of a test without brackets"),
+        ("{{ 1 is odd 2 }}", "not allowed (line 1): an argument of a test without parentheses"),
         ("{{ 1 2 }}", "syntax error (line 1): unexpected integer"),
         ("{% if 1 %}", "syntax error (line 1): unexpected end of input, expected end of block"),
         ("{{ 'a' if }}", "syntax error (line 1): unexpected end of variable block"),

@@ -1,7 +1,7 @@
-"""A program with `gql`: over HTTP (aiohttp), and over graphql-transport-ws by both of its transports for sockets.
+"""A program that uses `gql`: over HTTP (aiohttp), and over graphql-transport-ws with both of its WebSocket transports.
 
-Its settings are TIDINGS_URL, TIDINGS_SCHEMA (the SDL's path), TIDINGS_SERVICE and TIDINGS_USER (tokens of a service and of
-the user `ada`).
+It reads TIDINGS_URL, TIDINGS_SCHEMA (the path of the SDL), TIDINGS_SERVICE and TIDINGS_USER (tokens of a service and of
+the user `ada`) from the environment.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ SCHEMA = Path(os.environ["TIDINGS_SCHEMA"]).read_text()
 SERVICE = os.environ["TIDINGS_SERVICE"]
 USER = os.environ["TIDINGS_USER"]
 
-# How long anything may take until it has failed, in seconds.
+# The time limit of every wait, in seconds.
 PATIENCE = 15
 
 OVERVIEW = gql("query Overview($cap: Int) { viewer { user { id } overview(cap: $cap) { cursor unread { count exact } } } }")
@@ -44,7 +44,7 @@ def over_http(token):
 
 
 def over_sockets(transport):
-    """A client that says who it is when it connects, and pings."""
+    """A client that authenticates when it connects, and sends pings."""
     address = URL.replace("http", "ws", 1)
     pings = {"ping_interval": 0.2, "pong_timeout": PATIENCE}
     return Client(transport=transport(url=address, init_payload=bearer(USER), **pings), schema=SCHEMA)
@@ -80,7 +80,7 @@ async def refusal(session, query, **variables):
 
 
 async def queries_and_mutations(session):
-    """Sends a message, reads and marks it, and makes a mistake."""
+    """Sends a message, reads it, marks it, and sends one invalid request."""
     await send("Hello")
     assert (await unread(session))["unread"] == {"count": 1, "exact": True}
     everything = (await execute(session, MARK, select={"matching": {}}))["markRead"]
@@ -92,7 +92,7 @@ async def queries_and_mutations(session):
 
 
 async def subscriptions(session):
-    """Hears of three messages, one of which was sent before, and of the overview."""
+    """Receives three messages, one of them sent before subscribing, and overviews."""
     after = (await unread(session))["cursor"]
     await send("before")
     titles, ids = [], []
@@ -118,7 +118,7 @@ async def subscriptions(session):
 
 
 async def introspection():
-    """The schema as the server tells it has what the file has."""
+    """The server's introspection matches the file's schema."""
     async with Client(transport=AIOHTTPTransport(url=URL, headers=bearer(USER)), fetch_schema_from_transport=True) as told:
         assert "InboxItem" in told.client.schema.type_map
 
@@ -133,7 +133,7 @@ async def main():
         async with over_sockets(transport) as session:
             await queries_and_mutations(session)
             await subscriptions(session)
-            # A ping of its own is answered, and it goes on.
+            # The server answers a ping, and the session continues.
             await asyncio.wait_for(session.transport.pong_received.wait(), PATIENCE)
             assert (await unread(session))["unread"]["count"] == 0
             done.append(transport.__name__)

@@ -1,4 +1,4 @@
-"""A browser that has subscribed: prints its keys, and then what it reads of each request that its push service was sent."""
+"""A subscribed browser: prints its keys, then decrypts each request to its push service and prints the message."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ def decoded(text: str) -> bytes:
 
 
 def claims(authorization: str) -> dict:
-    """Those of a token (RFC 8292), whose signature is by the key that stands beside it."""
+    """The claims of a VAPID token (RFC 8292). Verifies its signature with the key next to it."""
     token, key = (part.split("=", 1)[1] for part in authorization.removeprefix("vapid ").split(", "))
     signed, signature = token.rsplit(".", 1)
     numbers = [int.from_bytes(part, "big") for part in (decoded(signature)[:32], decoded(signature)[32:])]

@@ -1,4 +1,4 @@
-// Ada's device with Apollo Client: its cache as it comes, but for the pages of connections.
+// Ada's device with Apollo Client: the default cache, except for pagination of connections.
 
 import { createHash } from 'node:crypto';
 
@@ -13,7 +13,7 @@ import { CAPPED, MUTATIONS, PAGES, SUBSCRIPTIONS, VISIBLE } from './operations.m
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 
-/** Automatic persisted queries, and queries by GET. */
+/** Automatic persisted queries, sent with GET. */
 export const automatic = () => new PersistedQueryLink({ sha256, useGETForHashedQueries: true });
 
 const viewerFields = {
@@ -23,13 +23,13 @@ const viewerFields = {
 };
 
 export class Device {
-  /** The requests that were sent, but for subscriptions: method, address and body. */
+  /** The requests except subscriptions: method, address and body. */
   sent = [];
-  /** The subscriptions of which something came. */
+  /** The subscriptions that have received something. */
   heard = new Set();
   following = [];
 
-  /** In a world; `persisted` is a link that names documents instead of sending them. */
+  /** `persisted` is a link that sends ids or hashes instead of documents. */
   constructor(world, persisted) {
     Object.assign(this, { world, persisted });
     const authorization = `Bearer ${world.own}`;
@@ -60,30 +60,30 @@ export class Device {
     return this.sent.length;
   }
 
-  /** Everything visible, from the network. */
+  /** Loads everything visible from the network. */
   async load() {
     const { data } = await this.client.query({ query: VISIBLE, fetchPolicy: 'network-only' });
     this.viewer = this.cache.identify(data.viewer);
   }
 
-  /** Asks for an overview whose counts stop early. */
+  /** Loads an overview with capped counts. */
   async loadCapped() {
     await this.client.query({ query: CAPPED, fetchPolicy: 'network-only' });
   }
 
-  /** Everything visible, from the cache, which must have all of it. */
+  /** Everything visible, from the cache; throws if something is missing. */
   look() {
     const data = this.cache.readQuery({ query: VISIBLE });
     if (!data) throw new Error('the cache misses something');
     return data.viewer;
   }
 
-  /** What the cache has of a thing. */
+  /** The cache's record of an object. */
   record(type, id) {
     return this.cache.extract()[`${type}:${id}`] ?? this.cache.extract()[this.cache.identify({ __typename: type, id })];
   }
 
-  /** What the cache has as the unread of a view. */
+  /** The unread count of a view in the cache. */
   unread(id) {
     return this.record('InboxView', id)?.unread?.count;
   }
@@ -96,7 +96,7 @@ export class Device {
     });
   }
 
-  /** Appends nodes that are not there yet. */
+  /** Appends nodes that are not in the list yet. */
   append(cache, field, type, nodes) {
     this.edges(cache, field, (edges, idOf) => {
       const known = new Set(edges.map(idOf));
@@ -105,7 +105,7 @@ export class Device {
     });
   }
 
-  /** What the answer of a mutation says that the cache cannot know by itself. */
+  /** Cache updates after mutations, for changes that the cache cannot derive from the response. */
   updates = {
     deleteItems: (cache, { deletedIds }) => this.forget(cache, 'InboxItem', deletedIds),
     unsubscribeTopic: (cache, { deletedIds }) => this.forget(cache, 'TopicSubscription', deletedIds),
@@ -119,14 +119,14 @@ export class Device {
     for (const id of ids) cache.evict({ id: cache.identify({ __typename: type, id }) });
   }
 
-  /** Does a mutation; gives what its field was answered. */
+  /** Runs a mutation and returns the value of its field. */
   async mutate(name, variables = {}) {
     const update = (cache, { data }) => this.updates[name]?.(cache, data[name]);
     const { data } = await this.client.mutate({ mutation: MUTATIONS[name], variables, update });
     return data[name];
   }
 
-  /** Begins to hear; what comes goes into the cache. */
+  /** Subscribes; events go into the cache. */
   hear(name, variables = {}) {
     const heard = this.client.subscribe({ query: SUBSCRIPTIONS[name], variables }).subscribe({
       next: ({ data, error }) => {
@@ -149,7 +149,7 @@ export class Device {
     return Pages.of(this, field, variables);
   }
 
-  /** Another device of the same user, with a cache of its own. */
+  /** Another device of the same user, with its own cache. */
   another() {
     return new Device(this.world, this.persisted);
   }
@@ -161,7 +161,7 @@ export class Device {
   }
 }
 
-/** Pages of one of the viewer's connections, as a list that is watched has them. */
+/** Pages of one of the viewer's connections, as a watched list. */
 class Pages {
   static async of(device, field, variables) {
     const pages = new Pages();
@@ -179,7 +179,7 @@ class Pages {
     });
   }
 
-  /** Waits until what something begins is shown. */
+  /** Runs `begin` and waits for the next update of the list. */
   async next(begin) {
     const coming = new Promise((resolve) => (this.came = resolve));
     await begin();
@@ -199,7 +199,7 @@ class Pages {
     return this.data.edges.map(({ node }) => node);
   }
 
-  /** So many more at an end; what the list began with is taken back by nulls. */
+  /** Loads `count` more at one end. The nulls override the arguments of the first page. */
   async more(direction, count) {
     const { startCursor, endCursor } = this.pageInfo;
     const variables =

@@ -1,4 +1,4 @@
-// Apollo's own tool for persisted query manifests, on the documents of the tests, in a folder that is nobody else's.
+// Runs Apollo's tool for persisted query manifests on the documents of the tests, in a new folder.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const TOOL = '@apollo/generate-persisted-query-manifest';
 
 const OPERATIONS = fileURLToPath(new URL('operations.mjs', import.meta.url));
 
-/** Makes the manifest; `file` is where it is, and `link` is a link that names operations by their ids in it. */
+/** Makes the manifest; `file` is its path, and `link` makes a link that sends its ids instead of documents. */
 export async function makeManifest() {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-apollo-'));
   const file = join(folder, 'manifest.json');

@@ -1,4 +1,4 @@
-// What the Apollo client asks: documents as an application has them, from which the manifest's tool plucks its own.
+// The documents of the Apollo client, written as in an application; the manifest's tool extracts them from here.
 
 import { gql } from '@apollo/client';
 
@@ -108,7 +108,7 @@ export const CAPPED = gql`
   }
 `;
 
-// Pages, both ways.
+// Pagination in both directions.
 
 export const PAGES = {
   inbox: gql`
@@ -146,7 +146,7 @@ export const PAGES = {
   `,
 };
 
-// Marks: the items where they are named, and the viewer's counts.
+// Marks: the items if they are named by id, and the viewer's counts.
 
 const MARKED = gql`
   fragment Marked on InboxItemsPayload {

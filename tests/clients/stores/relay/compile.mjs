@@ -1,4 +1,4 @@
-// relay-compiler on the schema of this repository, in a folder that is nobody else's.
+// Runs relay-compiler with this repository's schema, in a new folder.
 
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const SCHEMA = process.env.TIDINGS_SCHEMA ?? fileURLToPath(new URL('../../../../
 
 const OPERATIONS = fileURLToPath(new URL('store.js', import.meta.url));
 
-/** Compiles the operations; where they are persisted, they are asked for by ids, and `persisted` is the file of them. */
+/** Compiles the operations. If persisted, requests send ids; the file `persisted` maps them to documents. */
 export async function compile({ persisted: isPersisted }) {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-relay-'));
   const persisted = join(folder, 'persisted.json');

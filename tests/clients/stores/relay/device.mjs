@@ -1,4 +1,4 @@
-// Ada's device with Relay: the real runtime without React, and what its hooks do with it.
+// Ada's device with Relay: the real runtime without React, and what React Relay's hooks do with it.
 
 import { createClient } from 'graphql-ws';
 import relay from 'relay-runtime';
@@ -6,16 +6,16 @@ import WebSocket from 'ws';
 
 const { ConnectionHandler, Environment, Network, Observable, RecordSource, Store } = relay;
 
-/** The connections that mutations change, by the variables that name them. */
+/** The connections that mutations update, by the variables that name them. */
 const CONNECTIONS = { inbox: 'store_inbox', subscriptions: 'store_subscriptions', following: 'store_following' };
 
 export class Device {
-  /** How many requests were sent, but for subscriptions. */
+  /** The number of requests except subscriptions. */
   requests = 0;
-  /** The subscriptions of which something came. */
+  /** The subscriptions that have received something. */
   heard = new Set();
 
-  /** In a world, with what was compiled for it. */
+  /** `compiled` has the artifacts of relay-compiler. */
   constructor(world, compiled) {
     this.world = world;
     this.compiled = compiled;
@@ -35,7 +35,7 @@ export class Device {
       if (result.errors) throw Object.assign(new Error(JSON.stringify(result.errors)), { errors: result.errors });
       return result;
     };
-    // The socket's client needs a text, also where there is none.
+    // graphql-ws needs a text, even for a persisted operation.
     const hear = (params, variables) =>
       Observable.create((sink) => {
         const named = params.id && { extensions: { documentId: params.id } };
@@ -48,7 +48,7 @@ export class Device {
     return this.compiled.artifact(`store${name}`);
   }
 
-  /** Asks over the network, past what the store has. */
+  /** Runs a query over the network, ignoring the store's data. */
   async query(request, variables = {}) {
     const operation = relay.createOperationDescriptor(request, variables, { force: true });
     await relay.fetchQuery(this.environment, request, variables, { networkCacheConfig: { force: true } }).toPromise();
@@ -56,7 +56,7 @@ export class Device {
     return operation;
   }
 
-  /** Refetches a node by its id, as `useRefetchableFragment` does; gives what its fragment then reads. */
+  /** Refetches a node by its id, like `useRefetchableFragment`; returns the fragment's new data. */
   async node(name, id) {
     const fragment = this.compiled.artifact(`store_${name}Node`);
     const { refetchableRequest, fragmentRefPathInResponse, identifierInfo } = relay.getRefetchMetadata(fragment, 'node');
@@ -68,25 +68,25 @@ export class Device {
     return read;
   }
 
-  /** Everything visible, from the network. */
+  /** Loads everything visible from the network. */
   async load() {
     this.visible = await this.query(this.artifact('VisibleQuery'));
     this.viewer = this.look().id;
   }
 
-  /** Asks for an overview whose counts stop early. */
+  /** Loads an overview with capped counts. */
   async loadCapped() {
     await this.query(this.artifact('CappedQuery'));
   }
 
-  /** Everything visible, from the store, which must have all of it. */
+  /** Everything visible, from the store; throws if something is missing. */
   look() {
     const { data, isMissingData } = this.environment.lookup(this.visible.fragment);
     if (isMissingData) throw new Error('the store misses something');
     return data.viewer;
   }
 
-  /** What the store has of a thing. */
+  /** The store's record of an object. */
   record(type, id) {
     const record = this.environment.getStore().getSource().get(id);
     return record?.__typename === type ? record : undefined;
@@ -96,14 +96,14 @@ export class Device {
     return ConnectionHandler.getConnectionID(this.viewer, CONNECTIONS[variable], null);
   }
 
-  /** The ids of those connections that an operation has as variables. */
+  /** The connection ids that an operation takes as variables. */
   connections(request) {
     const names = request.operation.argumentDefinitions.map(({ name }) => name);
     const own = names.filter((name) => name in CONNECTIONS);
     return Object.fromEntries(own.map((name) => [name, [this.connection(name)]]));
   }
 
-  /** Does a mutation; gives what its field was answered. */
+  /** Runs a mutation and returns the value of its field. */
   mutate(name, variables = {}) {
     const mutation = this.artifact(`${name[0].toUpperCase()}${name.slice(1)}Mutation`);
     return new Promise((resolve, reject) => {
@@ -116,7 +116,7 @@ export class Device {
     });
   }
 
-  /** Begins to hear; what comes goes into the store. */
+  /** Subscribes; events go into the store. */
   hear(name, given = {}) {
     const subscription = this.artifact(`${name[0].toUpperCase()}${name.slice(1)}Subscription`);
     const variables = { ...given, ...this.connections(subscription) };
@@ -130,12 +130,12 @@ export class Device {
     return Pages.of(this, field, variables);
   }
 
-  /** Another device of the same user, with a store of its own. */
+  /** Another device of the same user, with its own store. */
   another() {
     return new Device(this.world, this.compiled);
   }
 
-  /** What the store has as the unread of a view. */
+  /** The unread count of a view in the store. */
   unread(id) {
     const unread = this.record('InboxView', id)?.unread;
     return unread && this.environment.getStore().getSource().get(unread.__ref).count;
@@ -146,7 +146,7 @@ export class Device {
   }
 }
 
-/** The query that shows a connection's first page, the fragment that has its pages, and what the query is given. */
+/** For each connection: the query of the first page, the fragment with the pages, and the query's variables. */
 const PAGES = {
   inbox: ['InboxQuery', 'inboxPages', { first: 4 }],
   subscriptions: ['SubscriptionsQuery', 'subscriptionPages', { first: 4 }],
@@ -154,7 +154,7 @@ const PAGES = {
   defaults: ['DefaultQuery', 'defaultPages', {}],
 };
 
-/** Pages of a connection as `usePaginationFragment` has them. */
+/** Pages of a connection, like `usePaginationFragment`. */
 class Pages {
   static async of(device, field, variables) {
     const pages = new Pages();
@@ -182,7 +182,7 @@ class Pages {
     return this.data.pageInfo;
   }
 
-  /** `loadNext` (forward) and `loadPrevious` (backward) of so many. */
+  /** `loadNext` (forward) or `loadPrevious` (backward) of `count`. */
   async more(direction, count) {
     const { startCursor, endCursor } = this.pageInfo;
     const { paginationRequest, paginationMetadata } = relay.getPaginationMetadata(this.fragment, 'Pages');

@@ -1,4 +1,4 @@
-// What the Relay client asks, for relay-compiler: the tests load what it makes of this.
+// The operations of the Relay client. relay-compiler reads this file; the tests load its artifacts.
 
 graphql`
   fragment store_counts on Viewer {
@@ -98,7 +98,7 @@ graphql`
   }
 `;
 
-// Each type of nodes by its id.
+// A refetchable fragment for each type of node.
 
 graphql`
   fragment store_itemNode on InboxItem @refetchable(queryName: "storeItemQuery") { ...store_item @relay(mask: false) }
@@ -124,7 +124,7 @@ graphql`
   fragment store_groupNode on UserGroup @refetchable(queryName: "storeGroupQuery") { id code title memberCount }
 `;
 
-// Pages, both ways.
+// Pagination in both directions.
 
 graphql`
   fragment store_inboxPages on Viewer
@@ -212,7 +212,7 @@ graphql`
   }
 `;
 
-// Marks: the items where they are named, and the viewer's counts.
+// Marks: the items if they are named by id, and the viewer's counts.
 
 graphql`
   fragment store_marked on InboxItemsPayload {
@@ -264,7 +264,7 @@ graphql`
   }
 `;
 
-// Topics, people and switches.
+// Topics, follows and preferences.
 
 graphql`
   mutation storeSubscribeTopicMutation($input: SubscribeTopicInput!, $subscriptions: [ID!]!) {
@@ -355,7 +355,7 @@ graphql`
   }
 `;
 
-// What is heard.
+// Subscriptions.
 
 graphql`
   subscription storeOverviewChangedSubscription {

@@ -1,4 +1,4 @@
-// Ada's device with urql's normalized cache, Graphcache; it asks the same operations as Apollo Client.
+// Ada's device with urql's normalized cache, Graphcache; uses the same operations as Apollo Client.
 
 import { Client, fetchExchange, subscriptionExchange } from '@urql/core';
 import { cacheExchange } from '@urql/exchange-graphcache';
@@ -7,7 +7,7 @@ import WebSocket from 'ws';
 
 import { CAPPED, MUTATIONS, SUBSCRIPTIONS, VISIBLE } from '../apollo/operations.mjs';
 
-/** What has no id is part of what it is in. */
+/** Types without an id, which are stored inside their parent. */
 const PARTS = [
   'CappedCount', 'InboxOverview', 'MessageTypeOverview', 'NotificationPreferences', 'NotificationPreference',
   'InboxItemConnection', 'InboxItemEdge', 'TopicSubscriptionConnection', 'TopicSubscriptionEdge',
@@ -16,7 +16,7 @@ const PARTS = [
 
 const keys = Object.fromEntries(PARTS.map((type) => [type, () => null]));
 
-/** Changes the edges of a connection wherever everything visible shows them. */
+/** Changes the edges of a connection in the query that shows everything visible. */
 const edges = (cache, field, change) =>
   cache.updateQuery({ query: VISIBLE }, (data) => {
     if (!data) return data;
@@ -26,14 +26,14 @@ const edges = (cache, field, change) =>
 
 const without = (cache, field, ids) => edges(cache, field, (own) => own.filter(({ node }) => !ids.includes(node.id)));
 
-/** Appends nodes that are not there yet. */
+/** Appends nodes that are not in the list yet. */
 const append = (cache, field, __typename, nodes) =>
   edges(cache, field, (own) => {
     const known = new Set(own.map(({ node }) => node.id));
     return [...own, ...nodes.filter(({ id }) => !known.has(id)).map((node) => ({ __typename, cursor: node.id, node }))];
   });
 
-/** What an answer says that the cache cannot know by itself. */
+/** Cache updates after mutations, for changes that the cache cannot derive from the response. */
 const updates = {
   Mutation: {
     deleteItems({ deleteItems: { deletedIds } }, _, cache) {
@@ -52,7 +52,7 @@ const updates = {
   },
 };
 
-/** Something with an id below a value; what the cache gives has no types. */
+/** The object with this id inside a value. The cache's data have no type names. */
 function find(value, id) {
   if (value === null || typeof value !== 'object') return undefined;
   if (value.id === id) return value;
@@ -64,9 +64,9 @@ function find(value, id) {
 }
 
 export class Device {
-  /** How many requests were sent, but for subscriptions. */
+  /** The number of requests except subscriptions. */
   requests = 0;
-  /** The subscriptions of which something came. */
+  /** The subscriptions that have received something. */
   heard = new Set();
   hearing = [];
 
@@ -104,17 +104,17 @@ export class Device {
     if (error) throw error;
   }
 
-  /** Everything visible, from the network. */
+  /** Loads everything visible from the network. */
   load() {
     return this.query(VISIBLE);
   }
 
-  /** Asks for an overview whose counts stop early. */
+  /** Loads an overview with capped counts. */
   loadCapped() {
     return this.query(CAPPED);
   }
 
-  /** Everything visible, from the cache, which must have all of it. */
+  /** Everything visible, from the cache; throws if something is missing. */
   look() {
     const { data, error, stale } = this.client.readQuery(VISIBLE, {}, { requestPolicy: 'cache-only' }) ?? {};
     if (error) throw error;
@@ -122,19 +122,19 @@ export class Device {
     return data.viewer;
   }
 
-  /** What the cache has of a thing, as far as it is visible. */
+  /** The cache's record of an object, if it is visible. */
   record(_type, id) {
     return find(this.look(), id);
   }
 
-  /** Does a mutation; gives what its field was answered. */
+  /** Runs a mutation and returns the value of its field. */
   async mutate(name, variables = {}) {
     const { data, error } = await this.client.mutation(MUTATIONS[name], variables).toPromise();
     if (error) throw error;
     return data[name];
   }
 
-  /** Begins to hear; what comes goes into the cache. */
+  /** Subscribes; events go into the cache. */
   hear(name, variables = {}) {
     const heard = this.client.subscription(SUBSCRIPTIONS[name], variables).subscribe(({ error }) => {
       if (error) console.error(`${name} has failed: ${error.message}`);

@@ -1,4 +1,4 @@
-// Tabs of a browser: locks and session storages as they have them, and pages that are hidden and frozen.
+// Mock browser tabs: locks, session storage, and pages that can be hidden and frozen.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -6,7 +6,7 @@ import { Tidings } from '../../dist/index.js';
 import { token } from './fake.mjs';
 import { hasten } from './time.mjs';
 
-/** How long the store's second takes, in seconds. */
+/** The real duration of a store second, in seconds. */
 export const PACE = Number(process.env.PACE ?? 0.02);
 
 hasten(PACE);
@@ -36,7 +36,7 @@ export class FakeLocks {
   }
 }
 
-/** Entries are properties, as those of a browser's are. */
+/** Entries are properties, as in browsers. */
 export class FakeStorage {
   get length() {
     return Object.keys(this).length;
@@ -71,7 +71,7 @@ export class FakePage {
 
 let servers = 0;
 
-/** A browser in which tabs of a server are opened; `close` closes all. */
+/** A browser with tabs of one server; `close` closes all of them. */
 export class Browser {
   locks = new FakeLocks();
   tabs = [];
@@ -80,7 +80,7 @@ export class Browser {
   constructor(server) {
     this.server = server;
     this.name = `http://fake-${++servers}`;
-    // What is said between tabs is kept, for who wants to look at it.
+    // Records messages between tabs for assertions.
     const { said } = this;
     this.Channel = class extends BroadcastChannel {
       postMessage(message) {
@@ -90,7 +90,7 @@ export class Browser {
     };
   }
 
-  /** A tab with a store that somebody watches. */
+  /** Opens a tab with a subscribed store. */
   open({ sub = 'ada', callback, around = {}, watched = true, ...options } = {}) {
     const { server, locks } = this;
     const tab = { page: new FakePage(), storage: new FakeStorage(), callbacks: 0, heard: [], problems: [] };
@@ -116,7 +116,7 @@ export class Browser {
   }
 }
 
-/** Waits until something is so, for eight seconds at the most. */
+/** Waits until a condition holds, by default at most eight seconds. */
 export async function until(what, is, millis = 8_000) {
   for (const end = performance.now() + millis; ; await sleep(2)) {
     if (await is()) return;
@@ -124,7 +124,7 @@ export async function until(what, is, millis = 8_000) {
   }
 }
 
-/** Runs a test with a browser, and closes it. */
+/** Runs a test with a browser and closes it. */
 export const withBrowser = (server, work) => async () => {
   const made = server();
   const browser = new Browser(made);

@@ -1,5 +1,5 @@
-// A Tidings in this process, as far as the store asks of it: one user's inbox, whose answers and events take as long as is wished, and
-// whose sockets can be closed with any code.
+// A mock Tidings in this process, as far as the store uses it: one user's inbox, with adjustable delays of responses
+// and events, and sockets that can be closed with any code.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -9,23 +9,23 @@ const page = (items, { first, after }, cursor) => {
   return { nodes: rest.slice(0, first), hasNextPage: rest.length > first };
 };
 
-/** A token as the store reads it; the fake takes any that it has not been told to refuse. */
+/** A token that the store can read. The mock accepts every token unless `takes` says otherwise. */
 export function token(sub, { seconds = 3600, mark = '' } = {}) {
   const claims = { tenant: 'acme', sub, exp: Date.now() / 1000 + seconds, mark };
   return `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
 }
 
 export class FakeTidings {
-  /** Milliseconds for one way. */
+  /** One-way delay in milliseconds. */
   delay = () => 0;
-  /** How often an overview is told of at most, in milliseconds. */
+  /** The least time between overview events, in milliseconds. */
   mergeMillis = 2;
-  /** Whether a token is taken. */
+  /** Whether a token is accepted. */
   takes = () => true;
-  /** What answers a request instead: `(name, variables) => Response | Error | undefined`. */
+  /** Replaces a response: `(name, variables) => Response | Error | undefined`. */
   instead = () => undefined;
   isAway = false;
-  /** Closes every socket with this code instead of taking its token. */
+  /** Close every socket with this code instead of accepting its token. */
   closesWith = undefined;
   types = ['a', 'b'];
   /** Newest first. */
@@ -50,7 +50,7 @@ export class FakeTidings {
     if (!this.takes(headers.authorization.replace('Bearer ', ''))) return Response.json({ errors: [] }, { status: 401 });
     const data = this.#answer(name, variables);
     await sleep(this.delay());
-    // The network may go before the answer has come.
+    // The network may fail before the response arrives.
     if (this.losesAnswer?.(name)) throw new TypeError('fetch failed');
     return Response.json(structuredClone(data));
   };
@@ -114,7 +114,7 @@ export class FakeTidings {
     return this.items.filter(fits);
   }
 
-  /** Closes all sockets, as by a server that ends. */
+  /** Closes all sockets, like a server that stops. */
   closeAll(code = 1006) {
     for (const socket of [...this.sockets]) socket.closeBy(code);
   }
@@ -183,7 +183,7 @@ class FakeSocket {
     });
   }
 
-  /** What is said arrives in order. */
+  /** Delivers messages in order. */
   #later(work) {
     this.#last = this.#last.then(() => sleep(this.#server.delay())).then(work);
   }
@@ -227,7 +227,7 @@ class FakeSocket {
     this.#say({ type: 'next', id: this.#items.id, payload: { data: { itemReceived: entry(item) } } });
   }
 
-  /** As the server does: at most so often, and only what is another than was told. */
+  /** Like the server: sends overviews at a limited rate, and only if they have changed. */
   change() {
     if (!this.#overview || this.#merging) return;
     this.#merging = true;

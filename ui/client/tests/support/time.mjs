@@ -1,6 +1,6 @@
-// Time that goes faster for whatever is loaded after this: what waits, and what looks at the clock.
+// Accelerates time for all code loaded afterwards: timers and the clock.
 
-/** Starts it: what takes a second in earnest takes so many seconds. Timers fire a moment early, as they may. */
+/** A second of accelerated time takes `pace` real seconds. Timers fire slightly early, which they may do. */
 export function hasten(pace) {
   const { setTimeout } = globalThis;
   const { now } = Date;

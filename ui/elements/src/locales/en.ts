@@ -1,4 +1,4 @@
-// Every text there is. `{n}` is a number, `{title}` the title of an item; a text with a number has a form for each plural category of
+// All texts. `{n}` is a number, `{title}` an item's title. A text with a number has a form for each plural category of
 // its language (https://cldr.unicode.org/index/cldr-spec/plural-rules).
 
 export default {

@@ -1,4 +1,4 @@
-// A page in this process, and a Tidings that it asks. Loaded before React, which looks for the one once.
+// A page in this process with a mock Tidings. Import it before React, which looks for a DOM once.
 
 import { Window } from 'happy-dom';
 
@@ -7,17 +7,17 @@ import { FakeTidings, token } from '../../../client/tests/support/fake.mjs';
 const window = new Window({ url: 'http://page.example/' });
 const { document, navigator, HTMLElement, HTMLIFrameElement, Node, CustomEvent } = window;
 Object.assign(globalThis, { window, document, HTMLElement, HTMLIFrameElement, Node });
-// Newer versions of Node.js have one of their own, with locks.
+// Newer versions of Node.js have a navigator of their own, with locks.
 Object.defineProperty(globalThis, 'navigator', { value: navigator });
 
 const { Tidings } = await import('@tidings/client');
 const { createElement } = await import('react');
 const { createRoot, hydrateRoot } = await import('react-dom/client');
 
-/** How long anything may take until it has failed, in milliseconds. */
+/** The time limit of every wait, in milliseconds. */
 const PATIENCE = 8_000;
 
-/** Waits until it is so. */
+/** Waits until the condition holds. */
 export async function until(what, is) {
   for (const end = performance.now() + PATIENCE; !(await is()); await new Promise((done) => setTimeout(done, 2))) {
     if (performance.now() > end) throw new Error(`in vain: ${what}`);
@@ -31,7 +31,7 @@ Tidings.prototype.close = function () {
   close.call(this);
 };
 
-/** A server with so many items, whose requests are those of the page. */
+/** A server with this many items that handles the page's requests. */
 export function serve(count = 0) {
   const server = new FakeTidings();
   for (let n = 0; n < count; n++) server.send();
@@ -41,7 +41,7 @@ export function serve(count = 0) {
   return server;
 }
 
-/** Whatever React, or a component, has complained of. */
+/** Errors logged by React or a component. */
 export function complaints() {
   const found = [];
   const { error } = console;
@@ -51,10 +51,10 @@ export function complaints() {
 
 const pages = new Set();
 
-/** Removes what is still on the page. */
+/** Removes all rendered trees. */
 export const clear = () => pages.forEach((page) => page.remove());
 
-/** Puts it on the page, or takes over what a server has rendered there. */
+/** Renders a tree, or hydrates what a server has rendered. */
 export function show(tree, { rendered } = {}) {
   const container = document.body.appendChild(document.createElement('main'));
   const problems = [];

@@ -1,10 +1,10 @@
-"""What the generated client needs of whoever carries its operations; `tidings.Tidings` is one."""
+"""The interface that the generated client needs from the class that sends its operations, here `tidings.Tidings`."""
 
 from typing import Any
 
 
 class Carrier:
-    """Carries out one operation, and gives the `data` of its answer."""
+    """Sends one operation and returns the `data` of the response."""
 
     async def execute(self, query: str, operation_name: str, variables: dict[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
