@@ -28,12 +28,12 @@ pub struct FairPermit {
 
 /// Why a permit was not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum PermitError {
     TimedOut,
     Closed,
 }
 
-impl From<AcquireError> for Denied {
+impl From<AcquireError> for PermitError {
     fn from(_: AcquireError) -> Self {
         Self::Closed
     }
@@ -46,23 +46,23 @@ impl<K: Eq + Hash> FairSemaphore<K> {
     }
 
     /// The most permits that one key may hold.
-    pub fn share(&self) -> u32 {
+    pub fn permits_per_key(&self) -> u32 {
         self.share
     }
 
     /// Waits for a permit, for `patience` at most.
-    pub async fn acquire(&self, key: K, patience: Duration) -> Result<FairPermit, Denied> {
-        let of_key = self.of_key(key);
+    pub async fn acquire(&self, key: K, patience: Duration) -> Result<FairPermit, PermitError> {
+        let of_key = self.semaphore_for_key(key);
         let both = async {
             // The key's own permit comes first: tasks that wait for it do not block the queue of the other keys.
             let of_key = of_key.acquire_owned().await?;
             let of_all = self.all.clone().acquire_owned().await?;
             Ok(FairPermit { _of_key: of_key, _of_all: of_all })
         };
-        timeout(patience, both).await.unwrap_or(Err(Denied::TimedOut))
+        timeout(patience, both).await.unwrap_or(Err(PermitError::TimedOut))
     }
 
-    fn of_key(&self, key: K) -> Arc<Semaphore> {
+    fn semaphore_for_key(&self, key: K) -> Arc<Semaphore> {
         let mut by_key = self.by_key.lock();
         // Permits and waiting tasks hold a reference each.
         by_key.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
@@ -91,7 +91,7 @@ mod tests {
         for _ in 0..2 {
             held.push(semaphore.acquire("one", PATIENCE).await.unwrap());
         }
-        assert_eq!(semaphore.acquire("one", PATIENCE).await.unwrap_err(), Denied::TimedOut);
+        assert_eq!(semaphore.acquire("one", PATIENCE).await.unwrap_err(), PermitError::TimedOut);
         let mut waits = Box::pin(semaphore.acquire("one", PATIENCE));
         assert!(poll_immediate(&mut waits).await.is_none());
         assert!(poll_immediate(semaphore.acquire("other", PATIENCE)).await.is_some());
@@ -104,11 +104,11 @@ mod tests {
         let semaphore = FairSemaphore::new(2, 1);
         let held = [semaphore.acquire(1, PATIENCE).await, semaphore.acquire(2, PATIENCE).await];
         assert!(held.iter().all(Result::is_ok));
-        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), Denied::TimedOut);
+        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), PermitError::TimedOut);
         drop(held);
         assert!(semaphore.acquire(3, PATIENCE).await.is_ok());
         semaphore.close(PATIENCE).await;
-        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), Denied::Closed);
+        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), PermitError::Closed);
     }
 
     #[tokio::test]

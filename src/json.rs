@@ -5,20 +5,20 @@
 const RESERVED: &[u8] = b"$serde_json::private::";
 
 /// Whether a text contains a string, such as a key, with this prefix. Such a text must not be parsed.
-pub fn is_reserved(text: &[u8]) -> bool {
+pub fn has_reserved_key(text: &[u8]) -> bool {
     let mut is_escaped = false;
     text.iter().enumerate().any(|(place, byte)| {
         let is_quote = *byte == b'"' && !is_escaped;
         is_escaped = *byte == b'\\' && !is_escaped;
-        is_quote && begins(&text[place + 1..])
+        is_quote && has_reserved_prefix(&text[place + 1..])
     })
 }
 
 /// Whether a string begins with the prefix. Any of its characters may be escaped.
-fn begins(mut text: &[u8]) -> bool {
+fn has_reserved_prefix(mut text: &[u8]) -> bool {
     RESERVED.iter().all(|expected| {
         let (byte, rest) = match text {
-            [b'\\', b'u', b'0', b'0', high, low, rest @ ..] => (hexadecimal(*high, *low), rest),
+            [b'\\', b'u', b'0', b'0', high, low, rest @ ..] => (parse_hex_byte(*high, *low), rest),
             [byte, rest @ ..] => (Some(*byte), rest),
             [] => (None, text),
         };
@@ -27,14 +27,14 @@ fn begins(mut text: &[u8]) -> bool {
     })
 }
 
-fn hexadecimal(high: u8, low: u8) -> Option<u8> {
+fn parse_hex_byte(high: u8, low: u8) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_reserved;
+    use super::has_reserved_key;
 
     #[test]
     fn a_reserved_key_is_found_however_it_is_escaped() {
@@ -45,7 +45,7 @@ mod tests {
             r#"{"$\u0073erde_json\u003a\u003Aprivate::RawValue":"1"}"#,
             r#"{"x\\":1,"$serde_json::private::RawValue":"1"}"#,
         ] {
-            assert!(is_reserved(text.as_bytes()), "{text}");
+            assert!(has_reserved_key(text.as_bytes()), "{text}");
         }
         for text in [
             r#"{"$serde_json":1,"serde_json::private::RawValue":2}"#,
@@ -55,7 +55,7 @@ mod tests {
             r#"{"\u00"#,
             "",
         ] {
-            assert!(!is_reserved(text.as_bytes()), "{text}");
+            assert!(!has_reserved_key(text.as_bytes()), "{text}");
         }
     }
 }

@@ -7,8 +7,8 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use command::Command;
-use tidings::config::{self, FilesConfig, LogConfig, NotFound};
+use command::CliCommand;
+use tidings::config::{self, FilesConfig, HostNotFound, LogConfig};
 use tidings::error::Error;
 use tidings::telemetry;
 
@@ -20,7 +20,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(version, about)]
 struct Tidings {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     #[command(flatten)]
     log: LogConfig,
     #[command(flatten)]
@@ -33,18 +33,18 @@ async fn main() -> ExitCode {
     let arguments = match config::with_files(&Tidings::command(), given, &|name| std::env::var_os(name)) {
         Ok(all) => match Tidings::try_parse_from(all) {
             Ok(arguments) => arguments,
-            Err(error) if error.source().is_some_and(<dyn std::error::Error>::is::<NotFound>) => {
-                print(&error);
+            Err(error) if error.source().is_some_and(<dyn std::error::Error>::is::<HostNotFound>) => {
+                print_clap_error(&error);
                 return ExitCode::FAILURE;
             }
             Err(error) => {
-                print(&error);
+                print_clap_error(&error);
                 return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
             }
         },
         Err(error) => {
-            tell(&error);
-            return code_of(&error);
+            print_error(&error);
+            return exit_code(&error);
         }
     };
     let telemetry = match telemetry::start(&arguments.log) {
@@ -52,8 +52,8 @@ async fn main() -> ExitCode {
         // `doctor` reports this error itself.
         Err(_) if arguments.command.is_doctor() => None,
         Err(error) => {
-            tell(&error);
-            return code_of(&error);
+            print_error(&error);
+            return exit_code(&error);
         }
     };
     let looks = arguments.command.is_doctor();
@@ -61,9 +61,9 @@ async fn main() -> ExitCode {
     if let Err(error) = &ended {
         // With logging turned off, the error must still be shown.
         if tracing::enabled!(tracing::Level::ERROR) {
-            tracing::error!("{}", config::without_credentials(&error.told()));
+            tracing::error!("{}", config::without_credentials(&error.log_message()));
         } else {
-            tell(error);
+            print_error(error);
         }
     }
     // In a blocking thread, because it waits for a collector that may not answer.
@@ -71,12 +71,12 @@ async fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) if looks => ExitCode::FAILURE,
-        Err(error) => code_of(&error),
+        Err(error) => exit_code(&error),
     }
 }
 
 /// Prints help or argument errors. They may repeat the value of a setting, so passwords in URLs are removed.
-fn print(said: &clap::Error) {
+fn print_clap_error(said: &clap::Error) {
     let text = said.render();
     let is_terminal = if said.use_stderr() { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
     let text = config::without_credentials(&if is_terminal { text.ansi().to_string() } else { text.to_string() });
@@ -88,12 +88,12 @@ fn print(said: &clap::Error) {
 }
 
 /// Prints an error on standard error, without passwords in URLs. Standard error may be closed.
-fn tell(error: &Error) {
-    let _ = writeln!(std::io::stderr(), "{}", config::without_credentials(&error.told()));
+fn print_error(error: &Error) {
+    let _ = writeln!(std::io::stderr(), "{}", config::without_credentials(&error.log_message()));
 }
 
 /// The exit code tells supervisors whether a restart may help. 78 (`EX_CONFIG` of sysexits.h) says that the
 /// configuration must be changed first.
-fn code_of(error: &Error) -> ExitCode {
+fn exit_code(error: &Error) -> ExitCode {
     if matches!(error, Error::Config(_)) { ExitCode::from(78) } else { ExitCode::FAILURE }
 }

@@ -23,32 +23,32 @@ const HEAD: usize = 1 + ID + NONCE_LEN;
 /// Encrypts with `TIDINGS_KEY`, and decrypts with it or `TIDINGS_PREVIOUS_KEY`. Without a key both fail.
 #[derive(Debug)]
 pub struct Vault {
-    keys: Vec<Key>,
+    keys: Vec<VaultKey>,
 }
 
-struct Key {
+struct VaultKey {
     /// Identifies the key: a part of its hash, which reveals nothing about the key.
     id: [u8; ID],
     sealing: RandomizedNonceKey,
 }
 
-impl Debug for Key {
+impl Debug for VaultKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 /// A decrypted secret. Its `Debug` shows nothing of it.
-pub struct Secret(Vec<u8>);
+pub struct DecryptedSecret(Vec<u8>);
 
-impl Secret {
+impl DecryptedSecret {
     /// The secret's bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Debug for Secret {
+impl Debug for DecryptedSecret {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -59,30 +59,30 @@ impl Vault {
     ///
     /// Fails with `Config` if a setting is not a valid key.
     pub fn new(config: &KeysConfig) -> Result<Self> {
-        Self::of(config.read()?)
+        Self::from_keys(config.read_keys()?)
     }
 
     /// With these keys. The first one encrypts.
-    pub fn of(keys: Vec<[u8; KEY_BYTES]>) -> Result<Self> {
+    pub fn from_keys(keys: Vec<[u8; KEY_BYTES]>) -> Result<Self> {
         let key = |bytes: [u8; KEY_BYTES]| {
             let sealing = RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(Error::internal)?;
-            Ok(Key { id: id(&bytes), sealing })
+            Ok(VaultKey { id: key_id(&bytes), sealing })
         };
         Ok(Self { keys: keys.into_iter().map(key).collect::<Result<_>>()? })
     }
 
     /// Fails if there is no key, as `seal` would. For requests that will need a key later.
-    pub fn check(&self) -> Result<()> {
-        self.first().map(|_| ())
+    pub fn require_key(&self) -> Result<()> {
+        self.current_key().map(|_| ())
     }
 
     /// Encrypts a secret for `of`, such as a tenant, a table and a row. Adds 33 bytes, and base64 a third.
     ///
     /// Fails with `Conflict`, which names the setting, if there is no key.
     pub fn seal(&self, of: &str, secret: &[u8]) -> Result<String> {
-        let key = self.first()?;
+        let key = self.current_key()?;
         let mut closed = secret.to_vec();
-        let aad = Aad::from(told(key.id, of));
+        let aad = Aad::from(associated_data(key.id, of));
         let nonce = key.sealing.seal_in_place_append_tag(aad, &mut closed).map_err(Error::internal)?;
         let all = [&[VERSION][..], &key.id, nonce.as_ref(), &closed].concat();
         Ok(URL_SAFE_NO_PAD.encode(all))
@@ -92,38 +92,41 @@ impl Vault {
     ///
     /// Fails with `Conflict` if there is no key, with `Config` if the secret's key is not set, and with `Internal` if
     /// the text was changed or was encrypted for another `of`.
-    pub fn open(&self, of: &str, sealed: &str) -> Result<Secret> {
-        self.first()?;
-        let mut all = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| broken())?;
-        let (head, closed) = all.split_at_mut_checked(HEAD).ok_or_else(broken)?;
+    pub fn open(&self, of: &str, sealed: &str) -> Result<DecryptedSecret> {
+        self.current_key()?;
+        let mut all = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| broken_secret())?;
+        let (head, closed) = all.split_at_mut_checked(HEAD).ok_or_else(broken_secret)?;
         let (version, head) = head.split_at(1);
         let (id, nonce) = head.split_at(ID);
         if version != [VERSION] {
-            return Err(broken());
+            return Err(broken_secret());
         }
         let key = self.keys.iter().find(|key| key.id == id).ok_or_else(|| {
             Error::Config(
                 "a secret was encrypted with a key that is neither TIDINGS_KEY nor TIDINGS_PREVIOUS_KEY".into(),
             )
         })?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken())?;
-        let aad = Aad::from(told(key.id, of));
-        key.sealing.open_in_place(nonce, aad, closed).map(|secret| Secret(secret.to_vec())).map_err(|_| broken())
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| broken_secret())?;
+        let aad = Aad::from(associated_data(key.id, of));
+        key.sealing
+            .open_in_place(nonce, aad, closed)
+            .map(|secret| DecryptedSecret(secret.to_vec()))
+            .map_err(|_| broken_secret())
     }
 
     /// Re-encrypts a secret with `TIDINGS_KEY`. `None` if it uses that key already.
     ///
     /// Once all secrets do, the previous key can be removed.
-    pub fn renew(&self, of: &str, sealed: &str) -> Result<Option<String>> {
+    pub fn reseal(&self, of: &str, sealed: &str) -> Result<Option<String>> {
         let is_current = |id: &[u8]| self.keys.first().is_some_and(|key| key.id == id);
         if URL_SAFE_NO_PAD.decode(sealed).ok().and_then(|all| all.get(1..=ID).map(is_current)) == Some(true) {
             return Ok(None);
         }
         let secret = self.open(of, sealed)?;
-        self.seal(of, secret.bytes()).map(Some)
+        self.seal(of, secret.as_bytes()).map(Some)
     }
 
-    fn first(&self) -> Result<&Key> {
+    fn current_key(&self) -> Result<&VaultKey> {
         self.keys
             .first()
             .ok_or_else(|| Error::Conflict("the server cannot store secrets: an operator must set TIDINGS_KEY".into()))
@@ -131,16 +134,16 @@ impl Vault {
 }
 
 /// The additional authenticated data, which is not stored.
-fn told(id: [u8; ID], of: &str) -> Vec<u8> {
+fn associated_data(id: [u8; ID], of: &str) -> Vec<u8> {
     [&[VERSION][..], &id, of.as_bytes()].concat()
 }
 
-fn id(key: &[u8]) -> [u8; ID] {
+fn key_id(key: &[u8]) -> [u8; ID] {
     let hash = Sha256::new().chain_update("the id of a key of tidings: ").chain_update(key).finalize();
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-fn broken() -> Error {
+fn broken_secret() -> Error {
     Error::internal("an encrypted secret is corrupt, or was moved from another row")
 }
 
@@ -166,7 +169,7 @@ mod tests {
         let vault = vault(Some(NEW), None);
         for secret in [&b""[..], b"whsec_hunter2", &[0; 5000]] {
             let sealed = vault.seal("1/endpoint/7", secret).unwrap();
-            assert_eq!(vault.open("1/endpoint/7", &sealed).unwrap().bytes(), secret);
+            assert_eq!(vault.open("1/endpoint/7", &sealed).unwrap().as_bytes(), secret);
             assert!(sealed.is_ascii() && !sealed.contains("hunter2"));
             assert_eq!(sealed.len(), (4 * (secret.len() + 33)).div_ceil(3));
             for other in ["1/endpoint/8", "2/endpoint/7", ""] {
@@ -198,19 +201,19 @@ mod tests {
     fn a_key_is_replaced_while_both_open() {
         let sealed = vault(Some(OLD), None).seal("a", b"hunter2").unwrap();
         let both = vault(Some(NEW), Some(OLD));
-        assert_eq!(both.open("a", &sealed).unwrap().bytes(), b"hunter2");
+        assert_eq!(both.open("a", &sealed).unwrap().as_bytes(), b"hunter2");
         let told = vault(Some(NEW), None).open("a", &sealed).unwrap_err();
         assert!(matches!(told, Error::Config(_)) && told.to_string().contains("TIDINGS_PREVIOUS_KEY"), "{told}");
-        let renewed = both.renew("a", &sealed).unwrap().unwrap();
-        assert_eq!(vault(Some(NEW), None).open("a", &renewed).unwrap().bytes(), b"hunter2");
-        assert_eq!(both.renew("a", &renewed).unwrap(), None);
-        assert!(both.renew("b", &sealed).is_err());
+        let renewed = both.reseal("a", &sealed).unwrap().unwrap();
+        assert_eq!(vault(Some(NEW), None).open("a", &renewed).unwrap().as_bytes(), b"hunter2");
+        assert_eq!(both.reseal("a", &renewed).unwrap(), None);
+        assert!(both.reseal("b", &sealed).is_err());
     }
 
     #[test]
     fn without_a_key_nothing_is_kept_and_the_setting_is_named() {
         let vault = vault(None, None);
-        for told in [vault.check(), vault.seal("a", b"b").map(drop), vault.open("a", "b").map(drop)] {
+        for told in [vault.require_key(), vault.seal("a", b"b").map(drop), vault.open("a", "b").map(drop)] {
             let told = told.unwrap_err();
             assert!(matches!(told, Error::Conflict(_)) && told.to_string().contains("TIDINGS_KEY"), "{told}");
         }

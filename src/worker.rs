@@ -12,15 +12,15 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::database::each_host;
-use crate::domain::chore::{Chore, drift, fence, pending, sweep};
+use crate::database::urls_by_host;
+use crate::domain::chore::{ScheduledTask, drift, fence, pending, sweep};
 use crate::domain::lane;
-use crate::domain::live::{self, Live};
-use crate::domain::outbound::Lanes;
-use crate::domain::rule::{self, Scanner};
+use crate::domain::live::{self, LiveRooms};
+use crate::domain::outbound::DeliveryWorkers;
+use crate::domain::rule::{self, RuleScanner};
 use crate::domain::{notification, privacy, tally};
 use crate::error::Result;
-use crate::hub::Bus;
+use crate::hub::NodeBus;
 
 /// How often the end of each log is polled, for notices that the hub has missed and for expired items.
 const LOOK: Duration = Duration::from_secs(1);
@@ -57,12 +57,12 @@ const FORGET: Duration = Duration::from_mins(1);
 
 /// The loops of a server. Dropping this ends them.
 #[derive(Debug)]
-pub struct Worker {
+pub struct BackgroundLoops {
     _loops: JoinSet<()>,
-    lanes: Arc<Lanes>,
+    lanes: Arc<DeliveryWorkers>,
 }
 
-impl Worker {
+impl BackgroundLoops {
     /// Ends all loops. Deliveries in flight have three seconds.
     pub async fn stop(self) {
         self.lanes.stop().await;
@@ -70,77 +70,91 @@ impl Worker {
 }
 
 /// Starts all loops.
-pub fn start<'a>(app: &'a Arc<App>, live: &'a Arc<Live>) -> BoxFuture<'a, Result<Worker>> {
-    Box::pin(started(app, live))
+pub fn start<'a>(app: &'a Arc<App>, live: &'a Arc<LiveRooms>) -> BoxFuture<'a, Result<BackgroundLoops>> {
+    Box::pin(start_loops(app, live))
 }
 
-async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
+async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<BackgroundLoops> {
     let mut loops = JoinSet::new();
-    if let Some(bus) = bus(app).await? {
+    if let Some(bus) = configured_bus(app).await? {
         let app = app.clone();
         loops.spawn(async move {
             if let Err(error) = bus.run(&app.hub, &app.pulse, &app.metrics).await {
-                tracing::error!(cause = error.told(), "the bus between nodes cannot be used");
+                tracing::error!(cause = error.log_message(), "the bus between nodes cannot be used");
             }
         });
     }
     app.db.fence.arm();
-    if let Err(error) = fence::settle(app, live).await {
+    if let Err(error) = fence::reconcile_lineage(app, live).await {
         // The loop below tries again. `/readyz` reports the failure.
-        tracing::error!(cause = error.told(), "the database cannot be used yet");
+        tracing::error!(cause = error.log_message(), "the database cannot be used yet");
     }
     let (fenced, told) = (app.clone(), live.clone());
-    loops.spawn(async move { fence::keep(&fenced, &told).await });
+    loops.spawn(async move { fence::keep_open(&fenced, &told).await });
     let live = live.clone();
-    every(&mut loops, app, LOOK, "could not read the end of the log", move |app| {
+    spawn_periodic(&mut loops, app, LOOK, "could not read the end of the log", move |app| {
         let live = live.clone();
-        async move { live::poll(&app, &live).await }
+        async move { live::poll_changes(&app, &live).await }
     });
-    every(&mut loops, app, FORGET, "could not evict old cache entries", |app| async move {
-        app.caches.forget_old();
+    spawn_periodic(&mut loops, app, FORGET, "could not evict old cache entries", |app| async move {
+        app.caches.remove_expired();
         Ok(())
     });
-    every(&mut loops, app, CLOCKS, "could not compare the clocks", |app| async move { app.compare_clocks().await });
-    every(&mut loops, app, PUBLISH, "could not publish scheduled notifications", |app| async move {
+    spawn_periodic(
+        &mut loops,
+        app,
+        CLOCKS,
+        "could not compare the clocks",
+        |app| async move { app.compare_clocks().await },
+    );
+    spawn_periodic(&mut loops, app, PUBLISH, "could not publish scheduled notifications", |app| async move {
         notification::publish_due(&app).await.map(drop)
     });
-    let scanner = Arc::new(Scanner::default());
+    let scanner = Arc::new(RuleScanner::default());
     for source in app.sources.all() {
-        let Some(news) = source.notifications() else { continue };
-        loops.spawn(heed(app.clone(), scanner.clone(), source.name().to_owned(), news));
+        let Some(news) = source.subscribe_notifications() else { continue };
+        loops.spawn(watch_source(app.clone(), scanner.clone(), source.name().to_owned(), news));
     }
-    every(&mut loops, app, SCAN, "could not look for due rules", move |app| {
+    spawn_periodic(&mut loops, app, SCAN, "could not look for due rules", move |app| {
         let scanner = scanner.clone();
-        async move { scanner.look(&app).await }
+        async move { scanner.start_due_scans(&app).await }
     });
-    every(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
-        if app.agreed.is_in_doubt() { Ok(()) } else { rule::fail_the_sourceless(&app).await }
+    spawn_periodic(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
+        if app.agreed.is_in_doubt() { Ok(()) } else { rule::fail_without_source(&app).await }
     });
-    let lanes = Arc::new(Lanes::default());
-    loops.spawn(send_what_is_new(app.clone(), lanes.clone()));
+    let lanes = Arc::new(DeliveryWorkers::default());
+    loops.spawn(deliver_on_growth(app.clone(), lanes.clone()));
     let looking = lanes.clone();
-    every(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
+    spawn_periodic(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
         let lanes = looking.clone();
-        async move { lanes.look(&app).await }
+        async move { lanes.start_due(&app).await }
     });
-    every(&mut loops, app, CHORES, "could not count the destinations", |app| async move { lane::count(&app).await });
-    every(&mut loops, app, CHORES, "could not count deliveries and reads of notifications", |app| async move {
-        if Chore::Count.is_ours(&app).await? {
-            let span = tracing::debug_span!(target: "tidings::trace", "count");
-            tally::count(&app).instrument(span).await?;
-        }
-        Ok(())
+    spawn_periodic(&mut loops, app, CHORES, "could not count the destinations", |app| async move {
+        lane::update_metrics(&app).await
     });
-    every(&mut loops, app, CHORES, "could not delete old data", |app| async move {
-        if !app.agreed.is_in_doubt() && Chore::Sweep.is_ours(&app).await? {
+    spawn_periodic(
+        &mut loops,
+        app,
+        CHORES,
+        "could not count deliveries and reads of notifications",
+        |app| async move {
+            if ScheduledTask::Count.try_claim(&app).await? {
+                let span = tracing::debug_span!(target: "tidings::trace", "count");
+                tally::update_counters(&app).instrument(span).await?;
+            }
+            Ok(())
+        },
+    );
+    spawn_periodic(&mut loops, app, CHORES, "could not delete old data", |app| async move {
+        if !app.agreed.is_in_doubt() && ScheduledTask::Sweep.try_claim(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "sweep");
-            let swept = sweep::sweep(&app).instrument(span).await?;
+            let swept = sweep::sweep_all(&app).instrument(span).await?;
             tracing::info!(?swept, "swept");
         }
         Ok(())
     });
-    every(&mut loops, app, CHORES, "could not delete the data of erased users", |app| async move {
-        if Chore::Orphans.is_ours(&app).await? {
+    spawn_periodic(&mut loops, app, CHORES, "could not delete the data of erased users", |app| async move {
+        if ScheduledTask::Orphans.try_claim(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "orphans");
             let found = privacy::sweep_orphans(&app).instrument(span).await?;
             tracing::info!(found, "looked for data of erased users");
@@ -148,19 +162,24 @@ async fn started(app: &Arc<App>, live: &Arc<Live>) -> Result<Worker> {
         Ok(())
     });
     if app.board.is_some() {
-        every(&mut loops, app, DRIFT, "could not check the cached overviews", |app| async move {
-            drift::measure(&app).await
+        spawn_periodic(&mut loops, app, DRIFT, "could not check the cached overviews", |app| async move {
+            drift::measure_drift(&app).await
         });
     }
-    every(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
-        pending::work(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
+    spawn_periodic(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
+        pending::run_due_jobs(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
-    Ok(Worker { _loops: loops, lanes })
+    Ok(BackgroundLoops { _loops: loops, lanes })
 }
 
 /// Repeats a task, and logs its failures.
-fn every<Work, Done>(loops: &mut JoinSet<()>, app: &Arc<App>, period: Duration, failure: &'static str, work: Work)
-where
+fn spawn_periodic<Work, Done>(
+    loops: &mut JoinSet<()>,
+    app: &Arc<App>,
+    period: Duration,
+    failure: &'static str,
+    work: Work,
+) where
     Work: Fn(Arc<App>) -> Done + Send + 'static,
     Done: Future<Output = Result<()>> + Send + 'static,
 {
@@ -172,50 +191,59 @@ where
         loop {
             ticks.tick().await;
             if let Err(error) = work(app.clone()).await {
-                tracing::warn!(cause = error.told(), "{failure}");
+                tracing::warn!(cause = error.log_message(), "{failure}");
             }
         }
     });
 }
 
 /// Runs the rules of a source as soon as it sends a notification.
-async fn heed(app: Arc<App>, scanner: Arc<Scanner>, source: String, mut news: broadcast::Receiver<Arc<str>>) {
+async fn watch_source(
+    app: Arc<App>,
+    scanner: Arc<RuleScanner>,
+    source: String,
+    mut news: broadcast::Receiver<Arc<str>>,
+) {
     while !matches!(news.recv().await, Err(RecvError::Closed)) {
         let (mut heard_at, until) = (app.now(), Instant::now() + GATHER);
         while let Ok(Ok(_) | Err(RecvError::Lagged(_))) = timeout_at(until, news.recv()).await {
             heard_at = app.now();
         }
         let heeded = async {
-            rule::has_news(&app, &source, heard_at).await?;
-            scanner.look(&app).await
+            rule::mark_source_due(&app, &source, heard_at).await?;
+            scanner.start_due_scans(&app).await
         };
         if let Err(error) = heeded.await {
-            tracing::warn!(source, cause = error.told(), "could not run the rules after a notification of a source");
+            tracing::warn!(
+                source,
+                cause = error.log_message(),
+                "could not run the rules after a notification of a source"
+            );
         }
     }
 }
 
 /// Starts deliveries as soon as a log has grown.
-async fn send_what_is_new(app: Arc<App>, lanes: Arc<Lanes>) {
+async fn deliver_on_growth(app: Arc<App>, lanes: Arc<DeliveryWorkers>) {
     loop {
-        app.hub.growth().await;
+        app.hub.log_advanced().await;
         tokio::time::sleep(GROWTH).await;
-        if let Err(error) = lanes.look_for(&app, app.hub.grown()).await {
-            tracing::warn!(cause = error.told(), "could not look for due deliveries");
+        if let Err(error) = lanes.start_due_for(&app, app.hub.take_advanced()).await {
+            tracing::warn!(cause = error.log_message(), "could not look for due deliveries");
         }
     }
 }
 
 /// Redis if configured, else PostgreSQL's LISTEN and NOTIFY. SQLite has one process, and MySQL no such feature.
-async fn bus(app: &App) -> Result<Option<Bus>> {
+async fn configured_bus(app: &App) -> Result<Option<NodeBus>> {
     if let Some(url) = &app.config.redis_url {
         let channel = format!("tidings:{}", app.db.name().await?);
-        return Ok(Some(Bus::Redis { url: url.clone(), channel }));
+        return Ok(Some(NodeBus::Redis { url: url.clone(), channel }));
     }
     let database = &app.config.database;
     if app.db.backend() != DbBackend::Postgres {
         return Ok(None);
     }
     let url = database.direct_url.as_deref().unwrap_or(database.url());
-    Ok(Some(Bus::Postgres(each_host(database.setting(), url)?)))
+    Ok(Some(NodeBus::Postgres(urls_by_host(database.setting_name(), url)?)))
 }

@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tidings::app::App;
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::database::connect;
 
 use crate::Result;
@@ -60,9 +60,9 @@ impl IntoResponse for Failed {
 }
 
 pub async fn serve(options: Options) -> Result<()> {
-    let mut config = Config::over(&options.data, "never used, but it has to be there");
+    let mut config = ServerConfig::for_database(&options.data, "never used, but it has to be there");
     (config.board, config.redis_url) = (options.redis.is_some(), options.redis);
-    let app = App::over(connect(&options.data, 2).await?, config, Clock::System).await?;
+    let app = App::start_with_database(connect(&options.data, 2).await?, config, Clock::System).await?;
     let letters = letters::routes(&options.database, options.connections).await?;
     let limit = limit::routes(&options.database, options.connections, &app).await?;
     let own = Router::new().route("/readyz", get(async || "ready")).route("/metrics", get(metrics));

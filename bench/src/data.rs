@@ -12,7 +12,7 @@ use entity::ids::{ChannelId, TenantId, TypeId};
 use sea_orm::{ConnectionTrait, Statement};
 use tidings::app::App;
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::database::{Database, connect};
 use tidings::domain::catalogue::{self, MessageType};
 use tidings::domain::tenant;
@@ -81,7 +81,12 @@ pub async fn prepare(url: &str) -> Result<Vec<Scene>> {
     let db = connect(url, 2).await?;
     db.migrate().await?;
     let (data, bare) = (version(&db, "bench_data").await?, version(&db, "bare_data").await?);
-    let app = App::over(db, Config::over(url, "never used, but it has to be there"), Clock::System).await?;
+    let app = App::start_with_database(
+        db,
+        ServerConfig::for_database(url, "never used, but it has to be there"),
+        Clock::System,
+    )
+    .await?;
     let mut sink = Sink::open(url).await?;
     match data {
         Made::Nothing => fill(&app, &mut sink).await?,
@@ -139,11 +144,11 @@ struct Filling<'a> {
 
 impl<'a> Filling<'a> {
     async fn begin(app: &App, scene: &'a Scene, base: i64) -> Result<Self> {
-        let tenant = tenant::named(app, scene.code).await?;
+        let tenant = tenant::get_or_create(app, scene.code).await?;
         for place in 0..TYPES {
             catalogue::save_type(app, &tenant, &message_type(place)).await?;
         }
-        let types = catalogue::current(app, &tenant).await?.types.iter().map(|kind| kind.id).collect();
+        let types = catalogue::load_current(app, &tenant).await?.types.iter().map(|kind| kind.id).collect();
         Ok(Self { scene, tenant: tenant.id, everyone: tenant.everyone, types, base, now: app.now() })
     }
 

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use entity::ids::UserId;
 use sea_orm::Statement;
-use tidings::domain::inbox::mark::{self, Change, Selection};
-use tidings::domain::inbox::page::{self, End, Filter, Window};
+use tidings::domain::inbox::mark::{self, ItemChange, MarkSelection};
+use tidings::domain::inbox::page::{self, ItemFilter, PageEnd, PageWindow};
 use tidings::domain::inbox::sync;
 use tidings::domain::notification::Addressees;
-use tidings::domain::overview::{self, Wish};
+use tidings::domain::overview::{self, OverviewRequest};
 use tidings::error::{Error, Result};
 
 use explain::explain;
@@ -36,41 +36,43 @@ pub async fn run(url: &str, is_fresh: bool) -> Result<()> {
 }
 
 async fn reading(scene: &Scene) -> Result<()> {
-    let capped = Wish { cap: Some(99), ..Wish::default() };
-    for (title, wish) in [("Overview, capped at 99", capped), ("Overview, exact", Wish::default())] {
-        let read = async |user| overview::of(&scene.app, &scene.tenant, &[user], &wish).await.map(drop);
+    let capped = OverviewRequest { cap: Some(99), ..OverviewRequest::default() };
+    for (title, wish) in [("Overview, capped at 99", capped), ("Overview, exact", OverviewRequest::default())] {
+        let read = async |user| overview::load_overviews(&scene.app, &scene.tenant, &[user], &wish).await.map(drop);
         compare(scene, title, read).await?;
     }
     let noise = send(scene, 100, unheard).await?;
-    let read = async |user| overview::of(&scene.app, &scene.tenant, &[user], &Wish::default()).await.map(drop);
+    let read = async |user| {
+        overview::load_overviews(&scene.app, &scene.tenant, &[user], &OverviewRequest::default()).await.map(drop)
+    };
     compare(scene, "Behind? Overview after 100 entries of the log that are not for the user", read).await?;
     retract(scene, &noise).await?;
     compare(scene, "Behind? The same after all of them were retracted", read).await?;
     let window = newest(20);
     for (title, filter) in [
-        ("List of 20", Filter::default()),
-        ("List of 20 unread", Filter { read: Some(false), ..Filter::default() }),
-        ("List of 20 of one type", Filter { types: Some(vec!["type-3".into()]), ..Filter::default() }),
+        ("List of 20", ItemFilter::default()),
+        ("List of 20 unread", ItemFilter { read: Some(false), ..ItemFilter::default() }),
+        ("List of 20 of one type", ItemFilter { types: Some(vec!["type-3".into()]), ..ItemFilter::default() }),
     ] {
-        let read = async |user| page::read(&scene.app, &scene.tenant, user, &filter, window).await.map(drop);
+        let read = async |user| page::load_page(&scene.app, &scene.tenant, user, &filter, window).await.map(drop);
         compare(scene, title, read).await?;
     }
     Ok(())
 }
 
-fn newest(many: usize) -> Window {
-    Window { many, end: End::Newest, older_than: None, newer_than: None }
+fn newest(many: usize) -> PageWindow {
+    PageWindow { many, end: PageEnd::Newest, older_than: None, newer_than: None }
 }
 
 /// Marks the newest item read and unread in turn.
 async fn marking(scene: &Scene) -> Result<()> {
     let mut items = Vec::new();
     for user in [scene.small, scene.large] {
-        let page = page::read(&scene.app, &scene.tenant, user, &Filter::default(), newest(1)).await?;
-        items.push((user, Selection::Items(page.items.iter().map(|item| item.seq).collect())));
+        let page = page::load_page(&scene.app, &scene.tenant, user, &ItemFilter::default(), newest(1)).await?;
+        items.push((user, MarkSelection::Items(page.items.iter().map(|item| item.seq).collect())));
     }
     let mark = async |user| {
-        for change in [Change::Read, Change::Unread] {
+        for change in [ItemChange::Read, ItemChange::Unread] {
             for (_, newest) in items.iter().filter(|(of, _)| *of == user) {
                 mark::apply(&scene.app, &scene.tenant, user, newest, change).await?;
             }
@@ -91,7 +93,7 @@ async fn syncing(scene: &Scene) -> Result<()> {
             send(scene, 1, |_| subscribers("own-1")).await?;
             for (of, user) in [scene.small, scene.large].into_iter().enumerate() {
                 let start = Instant::now();
-                last = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[user])).await?;
+                last = listen_to(scene, sync::sync_to_end(&scene.app, &scene.tenant, &[user])).await?;
                 times[of].push(start.elapsed());
             }
         }
@@ -100,7 +102,7 @@ async fn syncing(scene: &Scene) -> Result<()> {
     // For a single user with nothing left to sync, MariaDB would only report that no row can be found.
     send(scene, 500, |_| subscribers("own-1")).await?;
     let start = Instant::now();
-    let both = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
+    let both = listen_to(scene, sync::sync_to_end(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
     let time = vec![start.elapsed()];
     print(scene, "Sync of 500 new items for both at once", [time.clone(), time], both).await
 }
@@ -113,7 +115,7 @@ async fn amending(scene: &Scene) -> Result<()> {
         let mut last = Vec::new();
         for round in 0..RUNS / 5 {
             let short = send(scene, 1, |_| Addressees::Everyone).await?;
-            sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
+            sync::sync_to_end(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
             if title.contains("retracted") {
                 retract(scene, &short).await?;
             } else {
@@ -121,17 +123,17 @@ async fn amending(scene: &Scene) -> Result<()> {
             }
             for (of, user) in [scene.small, scene.large].into_iter().enumerate() {
                 let start = Instant::now();
-                last = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[user])).await?;
+                last = listen_to(scene, sync::sync_to_end(&scene.app, &scene.tenant, &[user])).await?;
                 times[of].push(start.elapsed());
             }
         }
         print(scene, title, times, last).await?;
     }
     let short = send(scene, 1, |_| Addressees::Everyone).await?;
-    sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
+    sync::sync_to_end(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
     retract(scene, &short).await?;
     let start = Instant::now();
-    let both = listen_to(scene, sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
+    let both = listen_to(scene, sync::sync_to_end(&scene.app, &scene.tenant, &[scene.small, scene.large])).await?;
     let time = vec![start.elapsed()];
     print(scene, "Sync of both at once after an item was retracted", [time.clone(), time], both).await
 }

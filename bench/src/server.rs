@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::sleep;
 
 use crate::load::{Ask, once};
@@ -31,9 +31,9 @@ pub struct Server {
 pub const FORGETFUL: [(&str, &str); 1] = [("TIDINGS_CACHED_OVERVIEW_BYTES", "0")];
 
 /// A token for a tenant.
-pub fn token(tenant: &str, sub: &str, role: Role) -> String {
-    let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
-    sign(SECRET, &claims).expect("a token can be signed")
+pub fn token(tenant: &str, sub: &str, role: CallerRole) -> String {
+    let claims = TokenClaims { tenant: tenant.into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
+    sign_claims(SECRET, &claims).expect("a token can be signed")
 }
 
 impl Server {

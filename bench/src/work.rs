@@ -16,7 +16,7 @@ mod visit;
 pub use comparison::Comparison;
 
 use serde_json::json;
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::data::Scene;
 use crate::figures::Case;
@@ -70,5 +70,5 @@ fn present(scene: &Scene) -> impl Iterator<Item = i64> {
 
 /// A query of a user.
 fn by_user(scene: &Scene, user: &str, query: &str) -> Ask {
-    Ask::graphql(&token(scene.code, user, Role::User), &json!({ "query": query }))
+    Ask::graphql(&token(scene.code, user, CallerRole::User), &json!({ "query": query }))
 }

@@ -18,7 +18,7 @@ const NOWHERE: u8 = u8::MAX;
 
 /// A deliberate bug in the nodes' protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum ProtocolFlaw {
     /// No bug.
     None,
     /// Nodes acknowledge a commit before they have invalidated its token.
@@ -35,8 +35,8 @@ pub enum Flaw {
 
 /// The parameters of a model run.
 #[derive(Clone, Debug)]
-pub struct Trial {
-    pub flaw: Flaw,
+pub struct ModelTrial {
+    pub flaw: ProtocolFlaw,
     pub writers: usize,
     pub readers: usize,
     /// Duration in ticks.
@@ -50,7 +50,7 @@ pub struct Trial {
 
 /// A state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Moment {
+pub struct ModelState {
     now: u8,
     version: u8,
     /// The newest acknowledged version.
@@ -65,7 +65,7 @@ pub struct Moment {
     tokens: u8,
     commits: u8,
     faults: u8,
-    nodes: Vec<Node>,
+    nodes: Vec<ModelNode>,
     /// Whether a node has served an outdated version.
     pub is_wrong: bool,
     /// Whether a node has served a version that is newer than the initial one.
@@ -73,7 +73,7 @@ pub struct Moment {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Node {
+struct ModelNode {
     /// The Redis run that the node is connected to.
     link: u8,
     epoch: usize,
@@ -81,12 +81,12 @@ struct Node {
     read_at: u8,
     closed: (u8, u8),
     has_failed: bool,
-    writing: Writing,
-    reading: Option<Reading>,
+    writing: WriteProgress,
+    reading: Option<CachedRead>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Writing {
+enum WriteProgress {
     Nothing,
     Committed(u8),
     TakenDown(u8),
@@ -94,7 +94,7 @@ enum Writing {
 
 /// The cache entry of a node, or the one it is about to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Reading {
+struct CachedRead {
     epoch: usize,
     token: Option<u8>,
     version: Option<u8>,
@@ -102,7 +102,7 @@ struct Reading {
 
 /// An event of the model. `usize` is the index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
+pub enum ModelEvent {
     Tick,
     /// Redis loses all data.
     Flush,
@@ -121,19 +121,19 @@ pub enum Event {
     Serve(usize),
 }
 
-impl Node {
-    fn is_trusting(&self, moment: &Moment, flaw: Flaw) -> bool {
-        let is_of_this = moment.epochs[self.epoch] == self.link || flaw == Flaw::BelievesAny;
-        let quiet = if flaw == Flaw::IsNotQuiet { 0 } else { QUIET };
+impl ModelNode {
+    fn is_trusting(&self, moment: &ModelState, flaw: ProtocolFlaw) -> bool {
+        let is_of_this = moment.epochs[self.epoch] == self.link || flaw == ProtocolFlaw::BelievesAny;
+        let quiet = if flaw == ProtocolFlaw::IsNotQuiet { 0 } else { QUIET };
         is_of_this && self.link == moment.run && moment.now < self.read_at + TRUST && moment.now >= self.since + quiet
     }
 
-    fn is_closed(&self, now: u8, flaw: Flaw) -> bool {
-        (now >= self.closed.0 || flaw == Flaw::DoesNotWait) && now < self.closed.1
+    fn is_closed(&self, now: u8, flaw: ProtocolFlaw) -> bool {
+        (now >= self.closed.0 || flaw == ProtocolFlaw::DoesNotWait) && now < self.closed.1
     }
 
-    /// Mirrors `Known::note`.
-    fn note(&mut self, epoch: usize, run: u8, now: u8) {
+    /// Mirrors `Known::note_epoch`.
+    fn note_epoch(&mut self, epoch: usize, run: u8, now: u8) {
         if self.epoch != epoch {
             let next = (now + TRUST, self.read_at + QUIET);
             let from = if next.0 <= self.closed.1 { self.closed.0 } else { next.0 };
@@ -146,17 +146,17 @@ impl Node {
     }
 }
 
-impl Moment {
+impl ModelState {
     /// The initial state: all nodes have just learned the first epoch, and are connected to the same Redis.
-    pub fn first(trial: &Trial) -> Self {
-        let node = Node {
+    pub fn initial_state(trial: &ModelTrial) -> Self {
+        let node = ModelNode {
             link: 0,
             epoch: 0,
             since: 0,
             read_at: 0,
             closed: (TRUST, QUIET),
             has_failed: false,
-            writing: Writing::Nothing,
+            writing: WriteProgress::Nothing,
             reading: None,
         };
         Self {
@@ -177,73 +177,73 @@ impl Moment {
     }
 
     /// The events that are possible in this state.
-    pub fn events(&self, trial: &Trial) -> Vec<Event> {
+    pub fn possible_events(&self, trial: &ModelTrial) -> Vec<ModelEvent> {
         let mut events = Vec::new();
         if self.is_wrong {
             return events;
         }
         if self.now < trial.ticks {
-            events.push(Event::Tick);
+            events.push(ModelEvent::Tick);
         }
         if self.faults > 0 {
             if self.hung.iter().any(Option::is_some) {
-                events.push(Event::Flush);
+                events.push(ModelEvent::Flush);
             }
-            events.push(Event::Failover);
+            events.push(ModelEvent::Failover);
             // Only once: from then on, the replica lags behind.
             if self.copied.iter().all(Option::is_none) && self.copied != self.hung {
-                events.push(Event::Copy);
+                events.push(ModelEvent::Copy);
             }
         }
         for (place, node) in self.nodes.iter().enumerate() {
             let is_new = node.read_at < self.now || node.epoch + 1 < self.epochs.len() || node.has_failed;
             if is_new || node.link != self.run {
-                events.push(Event::Look(place, true));
+                events.push(ModelEvent::Look(place, true));
                 if self.faults > 0 && place == 0 {
-                    events.push(Event::Look(place, false));
+                    events.push(ModelEvent::Look(place, false));
                 }
             }
             if place < trial.writers {
-                self.add_writing(&mut events, (place, node), trial);
+                self.add_write_events(&mut events, (place, node), trial);
             } else {
-                self.add_reading(&mut events, (place, node), trial.flaw);
+                self.add_read_events(&mut events, (place, node), trial.flaw);
             }
         }
         events
     }
 
-    fn add_writing(&self, events: &mut Vec<Event>, (place, node): (usize, &Node), trial: &Trial) {
+    fn add_write_events(&self, events: &mut Vec<ModelEvent>, (place, node): (usize, &ModelNode), trial: &ModelTrial) {
         match node.writing {
-            Writing::Nothing if self.commits > 0 => events.push(Event::Commit(place)),
-            Writing::Nothing => {}
-            Writing::TakenDown(_) => events.push(Event::Acknowledge(place)),
-            Writing::Committed(version) => {
-                let is_first = trial.flaw == Flaw::AcknowledgesFirst && self.acknowledged < version;
+            WriteProgress::Nothing if self.commits > 0 => events.push(ModelEvent::Commit(place)),
+            WriteProgress::Nothing => {}
+            WriteProgress::TakenDown(_) => events.push(ModelEvent::Acknowledge(place)),
+            WriteProgress::Committed(version) => {
+                let is_first = trial.flaw == ProtocolFlaw::AcknowledgesFirst && self.acknowledged < version;
                 if is_first || node.is_closed(self.now, trial.flaw) {
-                    events.push(Event::Acknowledge(place));
+                    events.push(ModelEvent::Acknowledge(place));
                 } else if self.now >= node.closed.0 && self.now < node.read_at + QUIET {
                     let is_reached = node.link == self.run;
-                    let is_of_this = self.epochs[node.epoch] == node.link || trial.flaw == Flaw::BelievesAny;
+                    let is_of_this = self.epochs[node.epoch] == node.link || trial.flaw == ProtocolFlaw::BelievesAny;
                     if is_reached && is_of_this {
-                        events.push(Event::TakeDown(place));
+                        events.push(ModelEvent::TakeDown(place));
                     }
                     if !node.has_failed && (!is_reached || !is_of_this || self.faults > 0) {
-                        events.push(Event::FailToTakeDown(place));
+                        events.push(ModelEvent::FailToTakeDown(place));
                     }
                 }
             }
         }
     }
 
-    fn add_reading(&self, events: &mut Vec<Event>, (place, node): (usize, &Node), flaw: Flaw) {
+    fn add_read_events(&self, events: &mut Vec<ModelEvent>, (place, node): (usize, &ModelNode), flaw: ProtocolFlaw) {
         let is_trusting = node.is_trusting(self, flaw);
         match node.reading {
-            None if flaw == Flaw::AsksFirst => events.push(Event::Ask(place)),
-            None | Some(Reading { token: None, .. }) if is_trusting => events.push(Event::Hang(place)),
-            None | Some(Reading { token: None, .. }) => {}
-            Some(Reading { version: None, .. }) => events.push(Event::Ask(place)),
+            None if flaw == ProtocolFlaw::AsksFirst => events.push(ModelEvent::Ask(place)),
+            None | Some(CachedRead { token: None, .. }) if is_trusting => events.push(ModelEvent::Hang(place)),
+            None | Some(CachedRead { token: None, .. }) => {}
+            Some(CachedRead { version: None, .. }) => events.push(ModelEvent::Ask(place)),
             Some(reading) if is_trusting && reading.epoch == node.epoch => {
-                events.push(Event::Serve(place));
+                events.push(ModelEvent::Serve(place));
             }
             // The entry belongs to an earlier epoch.
             Some(_) => {}
@@ -251,69 +251,69 @@ impl Moment {
     }
 
     /// The state after an event. `None` if the run ends there.
-    pub fn after(&self, event: Event, trial: &Trial) -> Option<Self> {
+    pub fn apply_event(&self, event: ModelEvent, trial: &ModelTrial) -> Option<Self> {
         let mut next = self.clone();
         match event {
-            Event::Tick => next.now += 1,
-            Event::Flush => {
+            ModelEvent::Tick => next.now += 1,
+            ModelEvent::Flush => {
                 next.faults -= 1;
                 next.hung.fill(None);
             }
-            Event::Copy => next.copied.clone_from(&next.hung),
-            Event::Failover => {
+            ModelEvent::Copy => next.copied.clone_from(&next.hung),
+            ModelEvent::Failover => {
                 next.faults -= 1;
                 next.run += 1;
                 next.hung.clone_from(&next.copied);
             }
-            Event::Look(place, reaches) => next.look(place, reaches, trial.flaw),
-            Event::Commit(place) => {
+            ModelEvent::Look(place, reaches) => next.read_epoch(place, reaches, trial.flaw),
+            ModelEvent::Commit(place) => {
                 next.commits -= 1;
                 next.version += 1;
-                next.nodes[place].writing = Writing::Committed(next.version);
+                next.nodes[place].writing = WriteProgress::Committed(next.version);
             }
-            Event::TakeDown(place) => {
-                let Writing::Committed(version) = next.nodes[place].writing else { return None };
+            ModelEvent::TakeDown(place) => {
+                let WriteProgress::Committed(version) = next.nodes[place].writing else { return None };
                 let epoch = next.nodes[place].epoch;
                 next.hung[epoch] = None;
-                next.nodes[place].writing = Writing::TakenDown(version);
+                next.nodes[place].writing = WriteProgress::TakenDown(version);
             }
-            Event::FailToTakeDown(place) => {
+            ModelEvent::FailToTakeDown(place) => {
                 let is_fault = next.nodes[place].link == next.run;
                 next.faults = next.faults.saturating_sub(u8::from(is_fault));
                 next.nodes[place].has_failed = true;
             }
-            Event::Acknowledge(place) => next.acknowledge(place, trial.flaw),
-            Event::Hang(place) => next.hang(place),
-            Event::Ask(place) => {
+            ModelEvent::Acknowledge(place) => next.acknowledge(place, trial.flaw),
+            ModelEvent::Hang(place) => next.register_token(place),
+            ModelEvent::Ask(place) => {
                 let version = Some(next.version);
                 let node = &mut next.nodes[place];
-                let fresh = Reading { epoch: node.epoch, token: None, version: None };
-                node.reading = Some(Reading { version, ..node.reading.unwrap_or(fresh) });
+                let fresh = CachedRead { epoch: node.epoch, token: None, version: None };
+                node.reading = Some(CachedRead { version, ..node.reading.unwrap_or(fresh) });
             }
-            Event::Serve(place) => next.serve(place),
+            ModelEvent::Serve(place) => next.serve_cached(place),
         }
         (next.epochs.len() <= trial.raises + 1).then_some(next)
     }
 
-    fn acknowledge(&mut self, place: usize, flaw: Flaw) {
+    fn acknowledge(&mut self, place: usize, flaw: ProtocolFlaw) {
         let node = &mut self.nodes[place];
-        if let Writing::Committed(version) | Writing::TakenDown(version) = node.writing {
+        if let WriteProgress::Committed(version) | WriteProgress::TakenDown(version) = node.writing {
             self.acknowledged = self.acknowledged.max(version);
         }
         // With this flaw, the token must still be invalidated.
-        if flaw != Flaw::AcknowledgesFirst || matches!(node.writing, Writing::TakenDown(_)) {
-            node.writing = Writing::Nothing;
+        if flaw != ProtocolFlaw::AcknowledgesFirst || matches!(node.writing, WriteProgress::TakenDown(_)) {
+            node.writing = WriteProgress::Nothing;
         }
     }
 
-    fn look(&mut self, place: usize, reaches: bool, flaw: Flaw) {
+    fn read_epoch(&mut self, place: usize, reaches: bool, flaw: ProtocolFlaw) {
         let (now, run) = (self.now, self.run);
         if self.nodes[place].has_failed {
-            self.raise(place, NOWHERE);
+            self.advance_epoch(place, NOWHERE);
             self.nodes[place].has_failed = false;
         } else {
             let newest = self.epochs.len() - 1;
-            self.nodes[place].note(newest, self.epochs[newest], now);
+            self.nodes[place].note_epoch(newest, self.epochs[newest], now);
         }
         if !reaches {
             self.faults -= 1;
@@ -321,20 +321,20 @@ impl Moment {
         let link = if reaches { run } else { NOWHERE };
         self.nodes[place].link = link;
         let is_another = self.epochs.last() != Some(&link);
-        if is_another && !(reaches && flaw == Flaw::BelievesAny) {
-            self.raise(place, link);
+        if is_another && !(reaches && flaw == ProtocolFlaw::BelievesAny) {
+            self.advance_epoch(place, link);
         }
     }
 
-    fn raise(&mut self, place: usize, run: u8) {
+    fn advance_epoch(&mut self, place: usize, run: u8) {
         self.epochs.push(run);
         self.hung.push(None);
         self.copied.push(None);
         let (newest, now) = (self.epochs.len() - 1, self.now);
-        self.nodes[place].note(newest, run, now);
+        self.nodes[place].note_epoch(newest, run, now);
     }
 
-    fn hang(&mut self, place: usize) {
+    fn register_token(&mut self, place: usize) {
         let epoch = self.nodes[place].epoch;
         let known = self.nodes[place].reading;
         let token = self.hung[epoch].unwrap_or_else(|| {
@@ -343,12 +343,12 @@ impl Moment {
         });
         self.hung[epoch] = Some(token);
         let version = known.and_then(|reading| reading.version);
-        self.nodes[place].reading = Some(Reading { epoch, token: Some(token), version });
+        self.nodes[place].reading = Some(CachedRead { epoch, token: Some(token), version });
     }
 
     /// Serves the cache entry if its token is still registered, and drops it otherwise.
-    fn serve(&mut self, place: usize) {
-        let Some(Reading { epoch, token, version: Some(version) }) = self.nodes[place].reading else { return };
+    fn serve_cached(&mut self, place: usize) {
+        let Some(CachedRead { epoch, token, version: Some(version) }) = self.nodes[place].reading else { return };
         if self.hung[epoch] != token {
             self.nodes[place].reading = None;
             return;
@@ -364,35 +364,35 @@ mod tests {
 
     use super::*;
 
-    impl Model for Trial {
-        type State = Moment;
-        type Action = Event;
+    impl Model for ModelTrial {
+        type State = ModelState;
+        type Action = ModelEvent;
 
-        fn init_states(&self) -> Vec<Moment> {
-            vec![Moment::first(self)]
+        fn init_states(&self) -> Vec<ModelState> {
+            vec![ModelState::initial_state(self)]
         }
 
-        fn actions(&self, moment: &Moment, events: &mut Vec<Event>) {
-            events.extend(moment.events(self));
+        fn actions(&self, moment: &ModelState, events: &mut Vec<ModelEvent>) {
+            events.extend(moment.possible_events(self));
         }
 
-        fn next_state(&self, moment: &Moment, event: Event) -> Option<Moment> {
-            moment.after(event, self)
+        fn next_state(&self, moment: &ModelState, event: ModelEvent) -> Option<ModelState> {
+            moment.apply_event(event, self)
         }
 
         fn properties(&self) -> Vec<Property<Self>> {
             vec![
-                Property::always("nothing acknowledged is missing", |_, moment: &Moment| !moment.is_wrong),
-                Property::sometimes("a change is served by the board", |_, moment: &Moment| moment.has_served),
+                Property::always("nothing acknowledged is missing", |_, moment: &ModelState| !moment.is_wrong),
+                Property::sometimes("a change is served by the board", |_, moment: &ModelState| moment.has_served),
             ]
         }
     }
 
-    fn trial(flaw: Flaw) -> Trial {
-        Trial { flaw, writers: 1, readers: 1, ticks: 5, commits: 1, faults: 1, raises: 2 }
+    fn trial(flaw: ProtocolFlaw) -> ModelTrial {
+        ModelTrial { flaw, writers: 1, readers: 1, ticks: 5, commits: 1, faults: 1, raises: 2 }
     }
 
-    fn checked(trial: Trial) {
+    fn checked(trial: ModelTrial) {
         let checked = trial.checker().threads(2).spawn_bfs().join();
         eprintln!("{} moments", checked.unique_state_count());
         checked.assert_properties();
@@ -400,24 +400,30 @@ mod tests {
 
     #[test]
     fn nothing_acknowledged_is_ever_missing() {
-        checked(trial(Flaw::None));
-        checked(Trial { commits: 2, raises: 1, ..trial(Flaw::None) });
-        checked(Trial { faults: 2, ticks: 4, ..trial(Flaw::None) });
+        checked(trial(ProtocolFlaw::None));
+        checked(ModelTrial { commits: 2, raises: 1, ..trial(ProtocolFlaw::None) });
+        checked(ModelTrial { faults: 2, ticks: 4, ..trial(ProtocolFlaw::None) });
     }
 
     #[test]
     fn nor_with_more_nodes() {
-        checked(Trial { readers: 2, ticks: 4, ..trial(Flaw::None) });
-        checked(Trial { writers: 2, ticks: 4, ..trial(Flaw::None) });
+        checked(ModelTrial { readers: 2, ticks: 4, ..trial(ProtocolFlaw::None) });
+        checked(ModelTrial { writers: 2, ticks: 4, ..trial(ProtocolFlaw::None) });
     }
 
     #[test]
     fn each_flaw_is_found() {
-        let flaws = [Flaw::AcknowledgesFirst, Flaw::AsksFirst, Flaw::DoesNotWait, Flaw::IsNotQuiet, Flaw::BelievesAny];
+        let flaws = [
+            ProtocolFlaw::AcknowledgesFirst,
+            ProtocolFlaw::AsksFirst,
+            ProtocolFlaw::DoesNotWait,
+            ProtocolFlaw::IsNotQuiet,
+            ProtocolFlaw::BelievesAny,
+        ];
         for flaw in flaws {
             // Using an epoch too early only matters if a second writer raises it.
-            let writers = if flaw == Flaw::IsNotQuiet { 2 } else { 1 };
-            let checked = Trial { writers, ticks: 4, ..trial(flaw) }.checker().threads(2).spawn_bfs().join();
+            let writers = if flaw == ProtocolFlaw::IsNotQuiet { 2 } else { 1 };
+            let checked = ModelTrial { writers, ticks: 4, ..trial(flaw) }.checker().threads(2).spawn_bfs().join();
             let found = checked.discovery("nothing acknowledged is missing");
             assert!(found.is_some(), "{flaw:?} is not found");
         }

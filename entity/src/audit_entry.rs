@@ -9,7 +9,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Subject {
+pub enum SubjectKind {
     /// The tenant as a whole; `subject` is NULL.
     Tenant = 0,
     /// A user: the internal id, which refers to no one after the user is erased.
@@ -46,7 +46,7 @@ pub struct Model {
     pub actor: String,
     /// The mutation or query of the API.
     pub action: String,
-    pub subject_kind: Subject,
+    pub subject_kind: SubjectKind,
     pub subject: Option<String>,
     /// How many objects or users it was about.
     pub subject_count: i64,

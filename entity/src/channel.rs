@@ -9,7 +9,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Kind {
+pub enum ChannelKind {
     /// All users of the tenant, without subscription rows.
     Everyone = 0,
     /// A role, user type or segment.
@@ -28,7 +28,7 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: ChannelId,
     pub tenant_id: TenantId,
-    pub kind: Kind,
+    pub kind: ChannelKind,
     /// The identity within its kind; see `channel::Code` for the format of targets.
     pub code: String,
     /// Set for groups.

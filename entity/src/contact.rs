@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{TenantId, UserId};
-use crate::lane::Kind;
+use crate::lane::DestinationKind;
 use crate::statement::{OfTenant, OfUser};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -14,7 +14,7 @@ pub struct Model {
     pub tenant_id: TenantId,
     pub user_id: UserId,
     /// The kind of destination that it is for.
-    pub kind: Kind,
+    pub kind: DestinationKind,
     /// Web Push: the SHA-256 of the browser's endpoint, in base64url.
     pub address: String,
     /// Consecutive permanent rejections. For a browser: consecutive failures to reach it.

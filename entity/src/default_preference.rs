@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::TenantId;
-use crate::preference::Scope;
+use crate::preference::PreferenceScope;
 use crate::statement::OfTenant;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -12,7 +12,7 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub tenant_id: TenantId,
     #[sea_orm(primary_key, auto_increment = false)]
-    pub scope: Scope,
+    pub scope: PreferenceScope,
     /// The id of the action or the message type.
     #[sea_orm(primary_key, auto_increment = false)]
     pub subject_id: i64,

@@ -9,7 +9,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Event {
+pub enum DeliveryEvent {
     /// A notification was published.
     Published = 0,
     /// The notification was retracted.
@@ -28,7 +28,7 @@ pub enum Event {
     Digest = 7,
 }
 
-impl Event {
+impl DeliveryEvent {
     /// The events that are about a notification.
     pub const OF_NOTIFICATIONS: [Self; 4] = [Self::Published, Self::Retracted, Self::Amended, Self::Expired];
 
@@ -42,7 +42,7 @@ impl Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum State {
+pub enum DeliveryState {
     /// Not attempted yet.
     Fresh = 0,
     /// Failed, and to be retried.
@@ -61,7 +61,7 @@ pub struct Model {
     pub lane_id: i64,
     /// The contact it goes to, or 0 if it does not go to a user.
     pub contact_id: i64,
-    pub event: Event,
+    pub event: DeliveryEvent,
     /// The id of the notification, the disabled endpoint or the batch of read items. For a digest: the log position up
     /// to which the user was informed already.
     pub subject_id: Option<i64>,
@@ -70,7 +70,7 @@ pub struct Model {
     pub seq: Option<Seq>,
     /// Milliseconds since 1970, as are all times here.
     pub happened_at: i64,
-    pub state: State,
+    pub state: DeliveryState,
     /// When the next attempt is due, or when the last one was.
     pub due_at: i64,
     pub attempts: i64,

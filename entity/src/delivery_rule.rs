@@ -3,14 +3,14 @@
 use sea_orm::entity::prelude::*;
 
 use crate::ids::{TenantId, TypeId};
-use crate::lane::Kind;
+use crate::lane::DestinationKind;
 use crate::statement::OfTenant;
 
 /// Which items are delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Condition {
+pub enum SendCondition {
     /// Items that are still unread and not archived.
     #[default]
     IfUnread = 0,
@@ -24,9 +24,9 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub type_id: TypeId,
     #[sea_orm(primary_key, auto_increment = false)]
-    pub kind: Kind,
+    pub kind: DestinationKind,
     pub tenant_id: TenantId,
-    pub sends: Condition,
+    pub sends: SendCondition,
     /// Counted from publication.
     pub delay_seconds: i64,
     /// Email: unread items are sent together in one digest, at a time that the user chooses.

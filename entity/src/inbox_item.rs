@@ -9,7 +9,7 @@ use crate::statement::OfUser;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum State {
+pub enum ItemState {
     /// Unread above the newest read mark of its type, and read below it.
     Fresh = 0,
     /// Read individually.
@@ -22,7 +22,7 @@ pub enum State {
     ArchivedUnread = 4,
 }
 
-impl State {
+impl ItemState {
     /// Whether the item is in the archive.
     pub fn is_archived(self) -> bool {
         matches!(self, Self::ArchivedRead | Self::ArchivedUnread)
@@ -38,7 +38,7 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub seq: Seq,
     pub type_id: TypeId,
-    pub state: State,
+    pub state: ItemState,
     /// When it was read individually. Below a read mark, the mark's time counts instead.
     pub read_at: Option<i64>,
     /// Milliseconds since 1970.

@@ -9,7 +9,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Kind {
+pub enum JobKind {
     /// Erase a user.
     Erase = 0,
     /// Remove a channel that nothing is published to any more.
@@ -22,7 +22,7 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: i64,
     pub tenant_id: TenantId,
-    pub kind: Kind,
+    pub kind: JobKind,
     /// The user's or the channel's id.
     pub subject_id: i64,
     /// The tenant's name for the subject. A repeated request finds the job by it.

@@ -10,7 +10,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Kind {
+pub enum DestinationKind {
     /// A server that receives events.
     Webhook = 0,
     /// A mail relay.
@@ -21,7 +21,7 @@ pub enum Kind {
     WebPush = 3,
 }
 
-impl Kind {
+impl DestinationKind {
     /// The name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum State {
+pub enum DestinationState {
     Active = 0,
     /// A client has paused it.
     Paused = 1,
@@ -45,7 +45,7 @@ pub enum State {
     Disabled = 2,
 }
 
-impl State {
+impl DestinationState {
     /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ pub struct Model {
     #[sea_orm(primary_key)]
     pub id: i64,
     pub tenant_id: TenantId,
-    pub kind: Kind,
+    pub kind: DestinationKind,
     /// Without user name and password.
     pub url: String,
     /// Bit set of the events that it receives: 1 << the event's number.
@@ -86,7 +86,7 @@ pub struct Model {
     /// Code of the message type for its alarms.
     pub alarm_type: Option<String>,
     pub alarm_group: Option<String>,
-    pub state: State,
+    pub state: DestinationState,
     /// Entries of the log up to here have become deliveries or were not wanted.
     pub cursor_seq: Seq,
     /// When the next delivery is due, if there is one; while a node works on it, the end of its lease.

@@ -9,7 +9,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Kind {
+pub enum NotificationKind {
     /// Sent by an operator to an audience.
     Announcement = 0,
     /// Raised by an event on a target.
@@ -18,7 +18,7 @@ pub enum Kind {
     Message = 2,
 }
 
-impl Kind {
+impl NotificationKind {
     /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ pub struct Model {
     pub id: i64,
     /// Its position in the tenant's log, assigned at publication.
     pub seq: Option<Seq>,
-    pub kind: Kind,
+    pub kind: NotificationKind,
     pub type_id: TypeId,
     /// May be missing if the type has a template.
     pub title: Option<String>,

@@ -11,7 +11,7 @@ use crate::statement::OfUser;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Scope {
+pub enum PreferenceScope {
     /// Reminders of an action.
     Action = 0,
     /// All notifications of a message type.
@@ -24,24 +24,24 @@ pub enum Scope {
     WebPush = 19,
 }
 
-impl Scope {
+impl PreferenceScope {
     /// The scope of a message type's preference for a channel. `None` if destinations of this kind do not reach users.
-    pub fn of_channel(kind: lane::Kind) -> Option<Self> {
+    pub fn for_destination(kind: lane::DestinationKind) -> Option<Self> {
         match kind {
-            lane::Kind::Webhook => None,
-            lane::Kind::Email => Some(Self::Mail),
-            lane::Kind::WeChat => Some(Self::WeChat),
-            lane::Kind::WebPush => Some(Self::WebPush),
+            lane::DestinationKind::Webhook => None,
+            lane::DestinationKind::Email => Some(Self::Mail),
+            lane::DestinationKind::WeChat => Some(Self::WeChat),
+            lane::DestinationKind::WebPush => Some(Self::WebPush),
         }
     }
 
     /// The destination kind of a channel's scope. `None` for other scopes.
-    pub fn channel(self) -> Option<lane::Kind> {
-        lane::Kind::iter().find(|kind| Self::of_channel(*kind) == Some(self))
+    pub fn destination_kind(self) -> Option<lane::DestinationKind> {
+        lane::DestinationKind::iter().find(|kind| Self::for_destination(*kind) == Some(self))
     }
 
     /// The scopes with a message type as the subject.
-    pub fn of_types() -> impl Iterator<Item = Self> {
+    pub fn type_scopes() -> impl Iterator<Item = Self> {
         Self::iter().filter(|scope| *scope != Self::Action)
     }
 }
@@ -52,7 +52,7 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub user_id: UserId,
     #[sea_orm(primary_key, auto_increment = false)]
-    pub scope: Scope,
+    pub scope: PreferenceScope,
     /// The action's or the message type's id.
     #[sea_orm(primary_key, auto_increment = false)]
     pub subject_id: i64,

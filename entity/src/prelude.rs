@@ -6,4 +6,6 @@ pub use sea_orm::{
     QuerySelect, RelationTrait, Set, Value,
 };
 
-pub use crate::statement::{Among, Columns, Count, Existing, LIST, Lock, OfTenant, OfUser, insert, next_version};
+pub use crate::statement::{
+    CountRows, ExistingRows, FromColumns, InList, LIST, LockRows, OfTenant, OfUser, insert, next_version,
+};

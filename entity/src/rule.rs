@@ -9,7 +9,7 @@ use crate::statement::OfTenant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum State {
+pub enum RuleStatus {
     Active = 0,
     /// A client has paused it.
     Paused = 1,
@@ -28,7 +28,7 @@ pub struct Model {
     pub definition: String,
     /// The name of the server's source that it scans. NULL if its rows are reported through the API.
     pub source: Option<String>,
-    pub state: State,
+    pub state: RuleStatus,
     /// When the next scan is due, in milliseconds since 1970, as are all times here. NULL if its rows are reported.
     pub due_at: Option<i64>,
     /// Incremented by each run and each change. A run with an older number must not write.

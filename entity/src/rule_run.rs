@@ -6,7 +6,7 @@ use sea_orm::entity::prelude::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, DeriveActiveEnum)]
 #[sea_orm(rs_type = "i16", db_type = "SmallInteger")]
 #[repr(i16)]
-pub enum Outcome {
+pub enum RunOutcome {
     Complete = 0,
     Failed = 1,
     TimedOut = 2,
@@ -18,7 +18,7 @@ pub enum Outcome {
     Partial = 5,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ pub struct Model {
     pub raised: i64,
     pub amended: i64,
     pub resolved: i64,
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     pub error: Option<String>,
     /// The sender's id of a report, which makes it idempotent, and the number of this chunk.
     pub report: Option<String>,

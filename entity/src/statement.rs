@@ -9,12 +9,12 @@ mod rows;
 mod scope;
 mod version;
 
-pub use columns::{Column, Columns};
-pub use count::Count;
-pub use list::{Among, LIST, array, padded};
-pub use lock::Lock;
-pub use numbers::{Number, Numbers, folded, one_by_one, unfolded};
-pub use rows::{Existing, insert};
+pub use columns::{FromColumn, FromColumns};
+pub use count::CountRows;
+pub use list::{InList, LIST, array_value, pad_list};
+pub use lock::LockRows;
+pub use numbers::{FromNumber, FromNumbers, fold_into_arrays, read_arrays, read_rows};
+pub use rows::{ExistingRows, insert};
 pub use scope::{OfTenant, OfUser};
 #[doc(hidden)]
 pub use sea_orm::{DbErr, QueryResult};

@@ -16,9 +16,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use tidings::app::App;
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::demo;
-use tidings::domain::live::Live;
+use tidings::domain::live::LiveRooms;
 use tidings::graphql::{Schema, Viewer};
 use tidings::http::Server;
 
@@ -31,7 +31,7 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
+    pub fn new(app: Arc<App>, live: Arc<LiveRooms>) -> Self {
         Self { tidings: Server::new(app.clone(), live), app, sessions: Arc::default() }
     }
 
@@ -65,7 +65,7 @@ impl FromRequestParts<Host> for SignedIn {
             session.and_then(|session| sessions.get(session).cloned())
         };
         let user = user.ok_or(StatusCode::UNAUTHORIZED)?;
-        let viewer = Viewer::named(&host.app, demo::TENANT, Role::User, &user).await;
+        let viewer = Viewer::with_names(&host.app, demo::TENANT, CallerRole::User, &user).await;
         viewer.map(Self).map_err(|_| StatusCode::UNAUTHORIZED)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tidings::app::App;
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::{demo, worker};
 use tokio::net::TcpListener;
 
@@ -25,8 +25,8 @@ const SECRET: &str = "only-for-this-example-0123456789abcdef";
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let database = format!("sqlite://{}?mode=rwc", folder.path().join("embed.db").display());
-    let app = App::start(Config::over(&database, SECRET), Clock::System).await?;
-    demo::fill(&app).await?;
+    let app = App::start(ServerConfig::for_database(&database, SECRET), Clock::System).await?;
+    demo::fill_tenant(&app).await?;
     // The background tasks (schedules, expiry, counters) run until this is dropped.
     let live = Arc::default();
     let _worker = worker::start(&app, &live).await?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tidings::app::App;
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::demo;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -22,8 +22,8 @@ use crate::host::Host;
 
 async fn start(folder: &std::path::Path) -> SocketAddr {
     let database = format!("sqlite://{}?mode=rwc", folder.join("embed.db").display());
-    let app = App::start(Config::over(&database, SECRET), Clock::System).await.unwrap();
-    demo::fill(&app).await.unwrap();
+    let app = App::start(ServerConfig::for_database(&database, SECRET), Clock::System).await.unwrap();
+    demo::fill_tenant(&app).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, Host::new(app, Arc::default()).routes()).await });
@@ -91,8 +91,9 @@ async fn the_bell_rings_for_whoever_is_signed_in() {
     };
     let before = next().await;
     let exp = Clock::System.now() / 1000 + 60;
-    let claims = Claims { tenant: demo::TENANT.into(), sub: "shop".into(), role: Role::Service, exp, scope: None };
-    let token = format!("Bearer {}", sign(SECRET, &claims).unwrap());
+    let claims =
+        TokenClaims { tenant: demo::TENANT.into(), sub: "shop".into(), role: CallerRole::Service, exp, scope: None };
+    let token = format!("Bearer {}", sign_claims(SECRET, &claims).unwrap());
     let send = "mutation($user: ID!) { sendMessage(input: { type: \"direct\", receiver: $user, content: { title: \"hello\" } }) \
         { notification { id } } }";
     let body = json!({ "query": send, "variables": { "user": demo::USER } });

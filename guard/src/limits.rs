@@ -2,7 +2,7 @@
 
 /// The limits on a document and the variables sent with it.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// Bytes of a document.
     pub document_bytes: usize,
     /// Tokens of a document.
@@ -29,7 +29,7 @@ pub struct Limits {
     pub cached_document_bytes: u32,
 }
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     /// Generous for handwritten documents.
     fn default() -> Self {
         Self {

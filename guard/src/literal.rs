@@ -14,7 +14,7 @@ use async_graphql::parser::{self, parse_query};
 use async_graphql::{Name, Pos, Positioned};
 use async_graphql_value::{ConstValue, Value};
 
-use crate::Refusal;
+use crate::DocumentRefusal;
 
 /// The first of a range of private-use characters. There are more of them than a document can have literals.
 const PRIVATE: u32 = 0x10_0000;
@@ -23,44 +23,47 @@ const PRIVATE: u32 = 0x10_0000;
 const BLOCK: &str = "\"\"\"";
 
 /// Parses a document, with special treatment of the literals at `places`.
-pub fn parse(text: &str, places: &[Range<usize>]) -> Result<ExecutableDocument, Refusal> {
+pub fn parse_document(text: &str, places: &[Range<usize>]) -> Result<ExecutableDocument, DocumentRefusal> {
     if places.is_empty() {
-        return parse_query(text).map_err(refused);
+        return parse_query(text).map_err(syntax_refusal);
     }
-    let values = places.iter().map(|place| value(text, place)).collect::<Result<_, _>>()?;
-    let literals = Literals { mark: unused(text), values };
-    let mut document = parse_query(literals.hide(text, places)).map_err(refused)?;
-    literals.put(&mut document);
+    let values = places.iter().map(|place| literal_value(text, place)).collect::<Result<_, _>>()?;
+    let literals = HiddenLiterals { mark: unused_character(text), values };
+    let mut document = parse_query(literals.hide_literals(text, places)).map_err(syntax_refusal)?;
+    literals.restore_document(&mut document);
     Ok(document)
 }
 
-fn refused(error: parser::Error) -> Refusal {
+fn syntax_refusal(error: parser::Error) -> DocumentRefusal {
     match error {
         // The last line says what was expected. The lines before quote the document.
         parser::Error::Syntax { message, start, .. } => {
             let expected = message.rsplit_once("= ").map(|(_, expected)| expected.trim());
-            Refusal::syntax(expected.filter(|text| text.starts_with("expected")).unwrap_or_default(), Some(start))
+            DocumentRefusal::syntax(
+                expected.filter(|text| text.starts_with("expected")).unwrap_or_default(),
+                Some(start),
+            )
         }
-        other => Refusal::invalid(other.to_string(), other.positions().next()),
+        other => DocumentRefusal::invalid(other.to_string(), other.positions().next()),
     }
 }
 
 /// A character that does not occur in the text.
-fn unused(text: &str) -> char {
+fn unused_character(text: &str) -> char {
     let mut private = (0xE000..=0xF8FF).filter_map(char::from_u32);
     private.find(|mark| !text.contains(*mark)).unwrap_or('\u{10FFFF}')
 }
 
 /// The values of literals, in document order.
-struct Literals {
+struct HiddenLiterals {
     /// The first character of each placeholder.
     mark: char,
     values: Vec<String>,
 }
 
-impl Literals {
+impl HiddenLiterals {
     /// Replaces each literal by a placeholder of the same lines and columns.
-    fn hide(&self, text: &str, places: &[Range<usize>]) -> String {
+    fn hide_literals(&self, text: &str, places: &[Range<usize>]) -> String {
         let mut hidden = String::with_capacity(text.len());
         let mut at = 0;
         for (number, place) in (PRIVATE..).zip(places) {
@@ -79,72 +82,72 @@ impl Literals {
         hidden
     }
 
-    fn put(&self, document: &mut ExecutableDocument) {
+    fn restore_document(&self, document: &mut ExecutableDocument) {
         let operations = match &mut document.operations {
             DocumentOperations::Single(operation) => vec![operation],
             DocumentOperations::Multiple(operations) => operations.values_mut().collect(),
         };
         for operation in operations {
             for definition in &mut operation.node.variable_definitions {
-                self.directives(&mut definition.node.directives);
+                self.restore_directives(&mut definition.node.directives);
                 if let Some(value) = &mut definition.node.default_value {
-                    self.constant(&mut value.node);
+                    self.restore_constant(&mut value.node);
                 }
             }
-            self.directives(&mut operation.node.directives);
-            self.set(&mut operation.node.selection_set.node);
+            self.restore_directives(&mut operation.node.directives);
+            self.restore_selection(&mut operation.node.selection_set.node);
         }
         for fragment in document.fragments.values_mut() {
-            self.directives(&mut fragment.node.directives);
-            self.set(&mut fragment.node.selection_set.node);
+            self.restore_directives(&mut fragment.node.directives);
+            self.restore_selection(&mut fragment.node.selection_set.node);
         }
     }
 
-    fn set(&self, set: &mut SelectionSet) {
+    fn restore_selection(&self, set: &mut SelectionSet) {
         for selection in &mut set.items {
-            self.directives(selection.node.directives_mut());
+            self.restore_directives(selection.node.directives_mut());
             match &mut selection.node {
                 Selection::Field(field) => {
-                    self.arguments(&mut field.node.arguments);
-                    self.set(&mut field.node.selection_set.node);
+                    self.restore_arguments(&mut field.node.arguments);
+                    self.restore_selection(&mut field.node.selection_set.node);
                 }
-                Selection::InlineFragment(fragment) => self.set(&mut fragment.node.selection_set.node),
+                Selection::InlineFragment(fragment) => self.restore_selection(&mut fragment.node.selection_set.node),
                 Selection::FragmentSpread(_) => {}
             }
         }
     }
 
-    fn directives(&self, directives: &mut [Positioned<Directive>]) {
+    fn restore_directives(&self, directives: &mut [Positioned<Directive>]) {
         for directive in directives {
-            self.arguments(&mut directive.node.arguments);
+            self.restore_arguments(&mut directive.node.arguments);
         }
     }
 
-    fn arguments(&self, arguments: &mut [(Positioned<Name>, Positioned<Value>)]) {
+    fn restore_arguments(&self, arguments: &mut [(Positioned<Name>, Positioned<Value>)]) {
         for (_, value) in arguments {
-            self.value(&mut value.node);
+            self.restore_value(&mut value.node);
         }
     }
 
-    fn value(&self, value: &mut Value) {
+    fn restore_value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => self.text(text),
-            Value::List(entries) => entries.iter_mut().for_each(|entry| self.value(entry)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            Value::String(text) => self.restore_text(text),
+            Value::List(entries) => entries.iter_mut().for_each(|entry| self.restore_value(entry)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.restore_value(field)),
             _ => {}
         }
     }
 
-    fn constant(&self, value: &mut ConstValue) {
+    fn restore_constant(&self, value: &mut ConstValue) {
         match value {
-            ConstValue::String(text) => self.text(text),
-            ConstValue::List(entries) => entries.iter_mut().for_each(|entry| self.constant(entry)),
-            ConstValue::Object(fields) => fields.values_mut().for_each(|field| self.constant(field)),
+            ConstValue::String(text) => self.restore_text(text),
+            ConstValue::List(entries) => entries.iter_mut().for_each(|entry| self.restore_constant(entry)),
+            ConstValue::Object(fields) => fields.values_mut().for_each(|field| self.restore_constant(field)),
             _ => {}
         }
     }
 
-    fn text(&self, text: &mut String) {
+    fn restore_text(&self, text: &mut String) {
         let number = text.strip_prefix(self.mark).and_then(|rest| rest.chars().next());
         let place = number.and_then(|number| usize::try_from(u32::from(number).checked_sub(PRIVATE)?).ok());
         if let Some(value) = place.and_then(|place| self.values.get(place)) {
@@ -154,17 +157,18 @@ impl Literals {
 }
 
 /// The value of a literal.
-fn value(text: &str, place: &Range<usize>) -> Result<String, Refusal> {
+fn literal_value(text: &str, place: &Range<usize>) -> Result<String, DocumentRefusal> {
     let literal = &text[place.clone()];
     match literal.strip_prefix(BLOCK).and_then(|rest| rest.strip_suffix(BLOCK)) {
-        Some(raw) => Ok(block(&raw.replace("\\\"\"\"", BLOCK))),
-        None => unescaped(&literal[1..literal.len() - 1])
-            .map_err(|Wrong { left, hint }| Refusal::syntax(hint, Some(position(&text[..place.end - 1 - left])))),
+        Some(raw) => Ok(strip_block_indent(&raw.replace("\\\"\"\"", BLOCK))),
+        None => unescape_text(&literal[1..literal.len() - 1]).map_err(|InvalidEscape { left, hint }| {
+            DocumentRefusal::syntax(hint, Some(end_position(&text[..place.end - 1 - left])))
+        }),
     }
 }
 
 /// The position of a text's end, counted as the parser does.
-fn position(text: &str) -> Pos {
+fn end_position(text: &str) -> Pos {
     let line = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let last = text.rfind(['\n', '\r']).map_or(0, |end| end + 1);
     Pos { line, column: text[last..].chars().count() + 1 }
@@ -172,7 +176,7 @@ fn position(text: &str) -> Pos {
 
 /// Removes the indentation common to all lines but the first, and blank lines at both ends
 /// (<https://spec.graphql.org/September2025/#BlockStringValue()>).
-fn block(raw: &str) -> String {
+fn strip_block_indent(raw: &str) -> String {
     let blank = [' ', '\t'];
     let lines = raw.split("\r\n").flat_map(|line| line.split(['\n', '\r']));
     let mut lines: Vec<&str> = lines.collect();
@@ -188,18 +192,18 @@ fn block(raw: &str) -> String {
 }
 
 /// An invalid escape, and the number of bytes from it to the end.
-struct Wrong {
+struct InvalidEscape {
     left: usize,
     hint: &'static str,
 }
 
-fn unescaped(raw: &str) -> Result<String, Wrong> {
+fn unescape_text(raw: &str) -> Result<String, InvalidEscape> {
     let mut said = String::with_capacity(raw.len());
     let mut rest = raw.chars();
     loop {
         let left = rest.as_str().len();
         match rest.next() {
-            Some('\\') => said.push(escaped(&mut rest).map_err(|hint| Wrong { left, hint })?),
+            Some('\\') => said.push(read_escape(&mut rest).map_err(|hint| InvalidEscape { left, hint })?),
             Some(other) => said.push(other),
             None => return Ok(said),
         }
@@ -207,7 +211,7 @@ fn unescaped(raw: &str) -> Result<String, Wrong> {
 }
 
 /// The character of the escape after a backslash.
-fn escaped(rest: &mut Chars<'_>) -> Result<char, &'static str> {
+fn read_escape(rest: &mut Chars<'_>) -> Result<char, &'static str> {
     Ok(match rest.next() {
         Some(same @ ('"' | '\\' | '/')) => same,
         Some('b') => '\u{8}',
@@ -215,26 +219,27 @@ fn escaped(rest: &mut Chars<'_>) -> Result<char, &'static str> {
         Some('n') => '\n',
         Some('r') => '\r',
         Some('t') => '\t',
-        Some('u') => return unicode(rest),
+        Some('u') => return read_unicode_escape(rest),
         _ => return Err("a backslash must be followed by one of \" \\ / b f n r t u"),
     })
 }
 
 /// The character of an escape after `\u`: in braces, as four digits, or as two surrogates of four digits each.
-fn unicode(rest: &mut Chars<'_>) -> Result<char, &'static str> {
+fn read_unicode_escape(rest: &mut Chars<'_>) -> Result<char, &'static str> {
     let none = "\\u{…} must be a code point up to 10FFFF, and not half a surrogate pair (D800 to DFFF)";
     let half = "half a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF";
     if let Some(braced) = rest.as_str().strip_prefix('{') {
         let (digits, after) = braced.split_once('}').ok_or(none)?;
         *rest = after.chars();
-        return hexadecimal(digits).and_then(char::from_u32).ok_or(none);
+        return parse_hexadecimal(digits).and_then(char::from_u32).ok_or(none);
     }
     let digits = "\\u must be followed by four hexadecimal digits, or by a code point in braces";
-    let first = four(rest).ok_or(digits)?;
+    let first = read_four_digits(rest).ok_or(digits)?;
     let code = match first {
         0xD800..=0xDBFF => {
             let mut behind = rest.as_str().strip_prefix("\\u").ok_or(half)?.chars();
-            let second = four(&mut behind).filter(|second| (0xDC00..=0xDFFF).contains(second)).ok_or(half)?;
+            let second =
+                read_four_digits(&mut behind).filter(|second| (0xDC00..=0xDFFF).contains(second)).ok_or(half)?;
             *rest = behind;
             0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00)
         }
@@ -243,13 +248,13 @@ fn unicode(rest: &mut Chars<'_>) -> Result<char, &'static str> {
     char::from_u32(code).ok_or(half)
 }
 
-fn four(rest: &mut Chars<'_>) -> Option<u32> {
+fn read_four_digits(rest: &mut Chars<'_>) -> Option<u32> {
     let digits = rest.as_str().get(..4)?;
     *rest = rest.as_str()[4..].chars();
-    hexadecimal(digits)
+    parse_hexadecimal(digits)
 }
 
-fn hexadecimal(digits: &str) -> Option<u32> {
+fn parse_hexadecimal(digits: &str) -> Option<u32> {
     let is_right = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let digits = digits.trim_start_matches('0');
     is_right.then(|| if digits.is_empty() { Ok(0) } else { u32::from_str_radix(digits, 16) })?.ok()
@@ -258,12 +263,13 @@ fn hexadecimal(digits: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::scan;
+    use crate::scan::scan_document;
 
     fn argument(literal: &str) -> Result<String, String> {
         let text = format!("{{ a(b: {literal}) }}");
-        let found = scan(&text).ok_or("it does not end")?;
-        let document = parse(&text, &found.literals).map_err(|refusal| refusal.response().errors[0].message.clone())?;
+        let found = scan_document(&text).ok_or("it does not end")?;
+        let document = parse_document(&text, &found.literals)
+            .map_err(|refusal| refusal.into_response().errors[0].message.clone())?;
         let DocumentOperations::Single(operation) = document.operations else { panic!("it has one operation") };
         let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!("a field") };
         let Value::String(text) = &field.node.arguments[0].1.node else { panic!("a string") };
@@ -319,11 +325,11 @@ mod tests {
     fn what_stands_behind_a_literal_keeps_its_place() {
         for literal in [r#""\u{1F600}""#, "\"\"\"é\n \\\"\"\"\r\n  b\"\"\"", r#""""""""#, r#""\u0041""#] {
             let text = format!("{{ a(b: {literal} c: 1) }}");
-            let document = parse(&text, &scan(&text).unwrap().literals).unwrap();
+            let document = parse_document(&text, &scan_document(&text).unwrap().literals).unwrap();
             let DocumentOperations::Single(operation) = document.operations else { panic!("it has one operation") };
             let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!("a field") };
             let behind = text.rfind("c: 1").unwrap();
-            assert_eq!(field.node.arguments[1].0.pos, position(&text[..behind]), "{literal}");
+            assert_eq!(field.node.arguments[1].0.pos, end_position(&text[..behind]), "{literal}");
         }
     }
 
@@ -333,9 +339,9 @@ mod tests {
             f(x: {y: ["\u{64}"]}) @d(x: "\u{65}") { ...F @d(x: "\u{66}") ... @d(x: "\u{67}") { g(x: "\u{68}") } }
         }
         fragment F on T @d(x: "\u{69}") { h(x: "\u{6A}") }"#;
-        let found = scan(text).unwrap();
+        let found = scan_document(text).unwrap();
         assert_eq!(found.literals.len(), 11);
-        let read = format!("{:?}", parse(text, &found.literals).unwrap());
+        let read = format!("{:?}", parse_document(text, &found.literals).unwrap());
         for letter in 'a'..='j' {
             assert!(read.contains(&format!("String(\"{letter}\")")), "{letter}: {read}");
         }

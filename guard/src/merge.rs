@@ -12,13 +12,13 @@ use async_graphql::parser::types::{
 use async_graphql::{Name, Positioned, Variables};
 use async_graphql_value::{ConstValue, Value};
 
-use crate::Refusal;
-use crate::types::Types;
+use crate::DocumentRefusal;
+use crate::types::SchemaTypes;
 
-type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
+type FragmentMap = HashMap<Name, Positioned<FragmentDefinition>>;
 
 /// The name of the root type of an operation.
-pub fn root(of: OperationType) -> &'static str {
+pub fn root_type(of: OperationType) -> &'static str {
     match of {
         OperationType::Query => "Query",
         OperationType::Mutation => "Mutation",
@@ -30,14 +30,14 @@ pub fn root(of: OperationType) -> &'static str {
 ///
 /// The operation must be valid and its fragments within the limits. Fails if two different fields have the same
 /// response key.
-pub fn merged(
-    types: &Types,
-    fragments: &Fragments,
+pub fn merge_fields(
+    types: &SchemaTypes,
+    fragments: &FragmentMap,
     operation: &OperationDefinition,
     variables: &Variables,
-) -> Result<OperationDefinition, Refusal> {
-    let merger = Merger { types, fragments, operation, variables };
-    let items = merger.set(Some(root(operation.ty)), &[&operation.selection_set.node])?;
+) -> Result<OperationDefinition, DocumentRefusal> {
+    let merger = FieldMerger { types, fragments, operation, variables };
+    let items = merger.merge_sets(Some(root_type(operation.ty)), &[&operation.selection_set.node])?;
     Ok(OperationDefinition {
         ty: operation.ty,
         variable_definitions: operation.variable_definitions.clone(),
@@ -46,25 +46,25 @@ pub fn merged(
     })
 }
 
-struct Merger<'a> {
-    types: &'a Types,
-    fragments: &'a Fragments,
+struct FieldMerger<'a> {
+    types: &'a SchemaTypes,
+    fragments: &'a FragmentMap,
     operation: &'a OperationDefinition,
     variables: &'a Variables,
 }
 
 /// Merged fields, in document order.
 #[derive(Default)]
-struct Collected<'a> {
+struct CollectedFields<'a> {
     places: HashMap<&'a str, usize>,
     fields: Vec<(&'a Positioned<Field>, Vec<&'a SelectionSet>)>,
 }
 
-impl<'a> Merger<'a> {
-    fn set(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, Refusal> {
-        let members = parent.and_then(|parent| self.types.members(parent));
-        let Some(members) = members.filter(|_| sets.iter().any(|set| names_types(set))) else {
-            return self.object(parent, sets);
+impl<'a> FieldMerger<'a> {
+    fn merge_sets(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, DocumentRefusal> {
+        let members = parent.and_then(|parent| self.types.possible_types(parent));
+        let Some(members) = members.filter(|_| sets.iter().any(|set| has_type_conditions(set))) else {
+            return self.merge_object(parent, sets);
         };
         // Which fields apply depends on the concrete object type, so each type gets its own selection.
         let one = |member: &String| {
@@ -72,25 +72,25 @@ impl<'a> Merger<'a> {
             let fragment = InlineFragment {
                 type_condition: Some(Positioned::new(TypeCondition { on }, async_graphql::Pos::default())),
                 directives: Vec::new(),
-                selection_set: Positioned::new(self.object(Some(member), sets)?, async_graphql::Pos::default()),
+                selection_set: Positioned::new(self.merge_object(Some(member), sets)?, async_graphql::Pos::default()),
             };
             Ok(Positioned::new(
                 Selection::InlineFragment(Positioned::new(fragment, async_graphql::Pos::default())),
                 async_graphql::Pos::default(),
             ))
         };
-        Ok(SelectionSet { items: members.iter().map(one).collect::<Result<_, Refusal>>()? })
+        Ok(SelectionSet { items: members.iter().map(one).collect::<Result<_, DocumentRefusal>>()? })
     }
 
     /// The selection for an object, or for an interface if all of its objects have the same selection.
-    fn object(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, Refusal> {
-        let mut collected = Collected::default();
+    fn merge_object(&self, parent: Option<&str>, sets: &[&'a SelectionSet]) -> Result<SelectionSet, DocumentRefusal> {
+        let mut collected = CollectedFields::default();
         for set in sets {
-            self.collect(parent, set, &mut collected)?;
+            self.collect_fields(parent, set, &mut collected)?;
         }
         let one = |(field, sets): (&Positioned<Field>, Vec<&'a SelectionSet>)| {
-            let child = self.types.field(parent, &field.node.name.node).map(|field| field.of.as_str());
-            let selection_set = self.set(child, &sets)?;
+            let child = self.types.find_field(parent, &field.node.name.node).map(|field| field.of.as_str());
+            let selection_set = self.merge_sets(child, &sets)?;
             let merged = Field {
                 alias: field.node.alias.clone(),
                 name: field.node.name.clone(),
@@ -100,31 +100,31 @@ impl<'a> Merger<'a> {
             };
             Ok(Positioned::new(Selection::Field(Positioned::new(merged, field.pos)), field.pos))
         };
-        Ok(SelectionSet { items: collected.fields.into_iter().map(one).collect::<Result<_, Refusal>>()? })
+        Ok(SelectionSet { items: collected.fields.into_iter().map(one).collect::<Result<_, DocumentRefusal>>()? })
     }
 
-    fn collect(
+    fn collect_fields(
         &self,
         parent: Option<&str>,
         set: &'a SelectionSet,
-        collected: &mut Collected<'a>,
-    ) -> Result<(), Refusal> {
+        collected: &mut CollectedFields<'a>,
+    ) -> Result<(), DocumentRefusal> {
         for selection in &set.items {
             if self.is_left_out(selection.node.directives()) {
                 continue;
             }
             match &selection.node {
-                Selection::Field(field) => collected.add(field)?,
+                Selection::Field(field) => collected.add_field(field)?,
                 Selection::InlineFragment(fragment) => {
                     let on = fragment.node.type_condition.as_ref().map(|condition| condition.node.on.node.as_str());
-                    if on.is_none_or(|on| self.applies(on, parent)) {
-                        self.collect(parent, &fragment.node.selection_set.node, collected)?;
+                    if on.is_none_or(|on| self.is_applicable(on, parent)) {
+                        self.collect_fields(parent, &fragment.node.selection_set.node, collected)?;
                     }
                 }
                 Selection::FragmentSpread(spread) => {
                     let Some(fragment) = self.fragments.get(&spread.node.fragment_name.node) else { continue };
-                    if self.applies(&fragment.node.type_condition.node.on.node, parent) {
-                        self.collect(parent, &fragment.node.selection_set.node, collected)?;
+                    if self.is_applicable(&fragment.node.type_condition.node.on.node, parent) {
+                        self.collect_fields(parent, &fragment.node.selection_set.node, collected)?;
                     }
                 }
             }
@@ -133,9 +133,10 @@ impl<'a> Merger<'a> {
     }
 
     /// Whether a condition on type `on` applies to an object of type `parent`. Introspection types are all objects.
-    fn applies(&self, on: &str, parent: Option<&str>) -> bool {
+    fn is_applicable(&self, on: &str, parent: Option<&str>) -> bool {
         let Some(parent) = parent else { return true };
-        on == parent || self.types.members(on).is_some_and(|members| members.iter().any(|member| member == parent))
+        on == parent
+            || self.types.possible_types(on).is_some_and(|members| members.iter().any(|member| member == parent))
     }
 
     fn is_left_out(&self, directives: &[Positioned<Directive>]) -> bool {
@@ -145,11 +146,11 @@ impl<'a> Merger<'a> {
                 "include" => true,
                 _ => return false,
             };
-            directive.node.get_argument("if").is_some_and(|value| self.truth(&value.node) != Some(wanted))
+            directive.node.get_argument("if").is_some_and(|value| self.condition_value(&value.node) != Some(wanted))
         })
     }
 
-    fn truth(&self, value: &Value) -> Option<bool> {
+    fn condition_value(&self, value: &Value) -> Option<bool> {
         match value {
             Value::Boolean(truth) => Some(*truth),
             Value::Variable(name) => match self.variables.get(name) {
@@ -169,15 +170,15 @@ impl<'a> Merger<'a> {
     }
 }
 
-impl<'a> Collected<'a> {
-    fn add(&mut self, field: &'a Positioned<Field>) -> Result<(), Refusal> {
+impl<'a> CollectedFields<'a> {
+    fn add_field(&mut self, field: &'a Positioned<Field>) -> Result<(), DocumentRefusal> {
         let key = field.node.response_key().node.as_str();
         let set = &field.node.selection_set.node;
         if let Some(place) = self.places.get(key) {
             let (first, sets) = &mut self.fields[*place];
             if !is_same(&first.node, &field.node) {
                 let message = format!("two fields called {key:?} differ in name or arguments: give one an alias");
-                return Err(Refusal::invalid(message, Some(field.pos)));
+                return Err(DocumentRefusal::invalid(message, Some(field.pos)));
             }
             if !set.items.is_empty() {
                 sets.push(set);
@@ -192,12 +193,12 @@ impl<'a> Collected<'a> {
 }
 
 /// Whether any part of a selection may be limited to certain object types.
-fn names_types(set: &SelectionSet) -> bool {
+fn has_type_conditions(set: &SelectionSet) -> bool {
     set.items.iter().any(|selection| match &selection.node {
         Selection::Field(_) => false,
         Selection::FragmentSpread(_) => true,
         Selection::InlineFragment(fragment) => {
-            fragment.node.type_condition.is_some() || names_types(&fragment.node.selection_set.node)
+            fragment.node.type_condition.is_some() || has_type_conditions(&fragment.node.selection_set.node)
         }
     })
 }

@@ -10,9 +10,9 @@ const MESSAGE: usize = 400;
 
 /// The errors for a refused document. Each has an `extensions.code` that clients can react to.
 #[derive(Debug)]
-pub struct Refusal(Vec<ServerError>);
+pub struct DocumentRefusal(Vec<ServerError>);
 
-impl Refusal {
+impl DocumentRefusal {
     /// An error with a custom code.
     pub fn new(code: &str, message: impl Into<String>, at: Option<Pos>) -> Self {
         let mut error = ServerError::new(message, at);
@@ -22,7 +22,7 @@ impl Refusal {
         Self(vec![error])
     }
 
-    fn with(mut self, name: &str, value: &str) -> Self {
+    fn with_extension(mut self, name: &str, value: &str) -> Self {
         for error in &mut self.0 {
             error.extensions.get_or_insert_default().set(name, value);
         }
@@ -44,12 +44,12 @@ impl Refusal {
     /// A limit is exceeded. `extensions.limit` has its name.
     pub(crate) fn limit(name: &str, what: &str, most: usize) -> Self {
         let message = format!("the query exceeds a limit: {what}, at most {most} ({name})");
-        Self::new("GRAPHQL_VALIDATION_FAILED", message, None).with("limit", name)
+        Self::new("GRAPHQL_VALIDATION_FAILED", message, None).with_extension("limit", name)
     }
 
     /// A variable with an invalid value. `extensions.field` has the path to it.
     pub(crate) fn variable(path: &str, message: &str) -> Self {
-        Self::new("BAD_USER_INPUT", format!("`{path}` {message}"), None).with("field", path)
+        Self::new("BAD_USER_INPUT", format!("`{path}` {message}"), None).with_extension("field", path)
     }
 
     /// The errors of async-graphql's validation, truncated to the limits.
@@ -69,7 +69,7 @@ impl Refusal {
     }
 
     /// The response, without data.
-    pub fn response(self) -> Response {
+    pub fn into_response(self) -> Response {
         Response::from_errors(self.0)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Properties of a document's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scan {
+pub struct TextScan {
     /// The deepest nesting of round, square and curly brackets.
     pub nesting: usize,
     /// Names, numbers, strings and punctuation.
@@ -18,9 +18,9 @@ pub struct Scan {
 /// The parser recurses for every opening bracket, so 3 KB of brackets would overflow the stack and end the process. An
 /// unterminated string must not reach it: it would read `"""` as an empty string and a quote, and the brackets after it
 /// as brackets.
-pub fn scan(text: &str) -> Option<Scan> {
+pub fn scan_document(text: &str) -> Option<TextScan> {
     let bytes = text.as_bytes();
-    let (mut at, mut open, mut found) = (0, 0_usize, Scan::default());
+    let (mut at, mut open, mut found) = (0, 0_usize, TextScan::default());
     while let Some(&byte) = bytes.get(at) {
         let rest = &bytes[at..];
         at += match byte {
@@ -29,7 +29,7 @@ pub fn scan(text: &str) -> Option<Scan> {
             b'"' => {
                 found.tokens += 1;
                 let is_block = rest.starts_with(b"\"\"\"");
-                let bytes = if is_block { block_string(rest)? } else { string(rest)? };
+                let bytes = if is_block { block_string_length(rest)? } else { string_length(rest)? };
                 if is_block || rest[..bytes].windows(2).any(|pair| pair == b"\\u") {
                     found.literals.push(at..at + bytes);
                 }
@@ -64,7 +64,7 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// The length of a block string in bytes. Within it, `\"""` is an escaped delimiter.
-fn block_string(text: &[u8]) -> Option<usize> {
+fn block_string_length(text: &[u8]) -> Option<usize> {
     let mut at = 3;
     loop {
         let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
@@ -76,7 +76,7 @@ fn block_string(text: &[u8]) -> Option<usize> {
 }
 
 /// The length of a string in bytes. `None` if it does not end in the line where it begins.
-fn string(text: &[u8]) -> Option<usize> {
+fn string_length(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
         match text.get(at)? {
@@ -90,7 +90,7 @@ fn string(text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::scan;
+    use super::scan_document;
 
     #[test]
     fn brackets_count_outside_of_strings_and_comments_only() {
@@ -101,7 +101,7 @@ mod tests {
             ("", 0, 0),
             ("}}}{", 1, 4),
         ] {
-            let found = scan(text).unwrap();
+            let found = scan_document(text).unwrap();
             assert_eq!((found.nesting, found.tokens), (nesting, tokens), "{text}");
         }
     }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_string_that_does_not_end_is_no_document() {
         for text in [r#"{ a(b: ["""x"[[[[[[[[ "#, "{ a(b: \"x\n\") }", "{ a(b: \"x\\"] {
-            assert_eq!(scan(text), None, "{text}");
+            assert_eq!(scan_document(text), None, "{text}");
         }
     }
 }

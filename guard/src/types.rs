@@ -9,28 +9,28 @@ use async_graphql::parser::{self, parse_schema};
 
 /// Types by name, without those of introspection.
 #[derive(Debug, Default)]
-pub struct Types(HashMap<String, Kind>);
+pub struct SchemaTypes(HashMap<String, SchemaTypeKind>);
 
 /// A type.
 #[derive(Debug)]
-pub enum Kind {
-    Object(HashMap<String, Field>),
+pub enum SchemaTypeKind {
+    Object(HashMap<String, FieldType>),
     /// An interface or a union, and its possible object types.
     Abstract {
-        fields: HashMap<String, Field>,
+        fields: HashMap<String, FieldType>,
         members: Vec<String>,
     },
     Scalar,
     Enum(HashSet<String>),
     Input {
-        fields: Vec<Input>,
+        fields: Vec<InputField>,
         is_one_of: bool,
     },
 }
 
 /// A field of an object.
 #[derive(Debug)]
-pub struct Field {
+pub struct FieldType {
     /// The name of its type, without list and non-null modifiers.
     pub of: String,
     pub is_list: bool,
@@ -40,13 +40,13 @@ pub struct Field {
 
 /// A field of an input object.
 #[derive(Debug)]
-pub struct Input {
+pub struct InputField {
     pub name: String,
     pub of: Type,
     pub has_default: bool,
 }
 
-impl Types {
+impl SchemaTypes {
     /// Parses a schema in SDL.
     pub fn parse(sdl: &str) -> Result<Self, parser::Error> {
         let document = parse_schema(sdl)?;
@@ -61,29 +61,29 @@ impl Types {
                     for interface in &of.implements {
                         members.entry(interface.node.to_string()).or_default().push(name.clone());
                     }
-                    Kind::Object(of.fields.iter().map(|field| field_of(&field.node)).collect())
+                    SchemaTypeKind::Object(of.fields.iter().map(|field| read_field(&field.node)).collect())
                 }
-                TypeKind::Interface(of) => Kind::Abstract {
-                    fields: of.fields.iter().map(|field| field_of(&field.node)).collect(),
+                TypeKind::Interface(of) => SchemaTypeKind::Abstract {
+                    fields: of.fields.iter().map(|field| read_field(&field.node)).collect(),
                     members: Vec::new(),
                 },
-                TypeKind::Union(of) => Kind::Abstract {
+                TypeKind::Union(of) => SchemaTypeKind::Abstract {
                     fields: HashMap::new(),
                     members: of.members.iter().map(|member| member.node.to_string()).collect(),
                 },
-                TypeKind::Scalar => Kind::Scalar,
+                TypeKind::Scalar => SchemaTypeKind::Scalar,
                 TypeKind::Enum(of) => {
-                    Kind::Enum(of.values.iter().map(|value| value.node.value.node.to_string()).collect())
+                    SchemaTypeKind::Enum(of.values.iter().map(|value| value.node.value.node.to_string()).collect())
                 }
-                TypeKind::InputObject(of) => Kind::Input {
-                    fields: of.fields.iter().map(|field| input_of(&field.node)).collect(),
+                TypeKind::InputObject(of) => SchemaTypeKind::Input {
+                    fields: of.fields.iter().map(|field| read_input(&field.node)).collect(),
                     is_one_of: definition.directives.iter().any(|directive| directive.node.name.node == "oneOf"),
                 },
             };
             types.0.insert(name, kind);
         }
         for (interface, objects) in members {
-            if let Some(Kind::Abstract { members, .. }) = types.0.get_mut(&interface) {
+            if let Some(SchemaTypeKind::Abstract { members, .. }) = types.0.get_mut(&interface) {
                 members.extend(objects);
                 members.sort_unstable();
             }
@@ -92,48 +92,52 @@ impl Types {
     }
 
     /// The type with this name.
-    pub fn kind(&self, name: &str) -> Option<&Kind> {
+    pub fn find_type(&self, name: &str) -> Option<&SchemaTypeKind> {
         self.0.get(name)
     }
 
     /// The same name, with the lifetime of the types.
-    pub fn name(&self, name: &str) -> Option<&str> {
+    pub fn type_name(&self, name: &str) -> Option<&str> {
         self.0.get_key_value(name).map(|(name, _)| name.as_str())
     }
 
     /// A field of an object or interface.
-    pub fn field(&self, parent: Option<&str>, name: &str) -> Option<&Field> {
-        match self.kind(parent?)? {
-            Kind::Object(fields) | Kind::Abstract { fields, .. } => fields.get(name),
+    pub fn find_field(&self, parent: Option<&str>, name: &str) -> Option<&FieldType> {
+        match self.find_type(parent?)? {
+            SchemaTypeKind::Object(fields) | SchemaTypeKind::Abstract { fields, .. } => fields.get(name),
             _ => None,
         }
     }
 
     /// The possible object types of an interface or a union. `None` for an object.
-    pub fn members(&self, name: &str) -> Option<&[String]> {
-        match self.kind(name)? {
-            Kind::Abstract { members, .. } => Some(members),
+    pub fn possible_types(&self, name: &str) -> Option<&[String]> {
+        match self.find_type(name)? {
+            SchemaTypeKind::Abstract { members, .. } => Some(members),
             _ => None,
         }
     }
 }
 
-fn field_of(field: &FieldDefinition) -> (String, Field) {
-    let of = Field {
-        of: named(&field.ty.node).to_owned(),
+fn read_field(field: &FieldDefinition) -> (String, FieldType) {
+    let of = FieldType {
+        of: named_type(&field.ty.node).to_owned(),
         is_list: matches!(field.ty.node.base, BaseType::List(_)),
         arguments: field.arguments.iter().map(|argument| argument.node.name.node.to_string()).collect(),
     };
     (field.name.node.to_string(), of)
 }
 
-fn input_of(input: &InputValueDefinition) -> Input {
-    Input { name: input.name.node.to_string(), of: input.ty.node.clone(), has_default: input.default_value.is_some() }
+fn read_input(input: &InputValueDefinition) -> InputField {
+    InputField {
+        name: input.name.node.to_string(),
+        of: input.ty.node.clone(),
+        has_default: input.default_value.is_some(),
+    }
 }
 
-fn named(of: &Type) -> &str {
+fn named_type(of: &Type) -> &str {
     match &of.base {
         BaseType::Named(name) => name,
-        BaseType::List(of) => named(of),
+        BaseType::List(of) => named_type(of),
     }
 }

@@ -7,18 +7,18 @@ use async_graphql::parser::types::ExecutableDocument;
 use async_graphql::{ObjectType, Request, Response, Schema, SchemaBuilder, ServerError, SubscriptionType, async_trait};
 
 /// A schema that validates documents but does not execute them.
-pub struct Validator<Query, Mutation, Subscription> {
+pub struct DocumentValidator<Query, Mutation, Subscription> {
     plain: Schema<Query, Mutation, Subscription>,
     suggesting: Schema<Query, Mutation, Subscription>,
 }
 
-impl<Query, Mutation, Subscription> Clone for Validator<Query, Mutation, Subscription> {
+impl<Query, Mutation, Subscription> Clone for DocumentValidator<Query, Mutation, Subscription> {
     fn clone(&self) -> Self {
         Self { plain: self.plain.clone(), suggesting: self.suggesting.clone() }
     }
 }
 
-impl<Query, Mutation, Subscription> Validator<Query, Mutation, Subscription>
+impl<Query, Mutation, Subscription> DocumentValidator<Query, Mutation, Subscription>
 where
     Query: ObjectType + 'static,
     Mutation: ObjectType + 'static,
@@ -26,7 +26,7 @@ where
 {
     /// A validator with all rules of the specification. Calls `builder` twice.
     pub fn new(builder: impl Fn() -> SchemaBuilder<Query, Mutation, Subscription>) -> Self {
-        let library = || builder().extension(Stop);
+        let library = || builder().extension(SkipExecution);
         Self { plain: library().disable_suggestions().finish(), suggesting: library().finish() }
     }
 
@@ -48,16 +48,16 @@ where
 }
 
 /// An extension that returns an empty response instead of executing.
-struct Stop;
+struct SkipExecution;
 
-impl ExtensionFactory for Stop {
+impl ExtensionFactory for SkipExecution {
     fn create(&self) -> Arc<dyn Extension> {
         Arc::new(Self)
     }
 }
 
 #[async_trait::async_trait]
-impl Extension for Stop {
+impl Extension for SkipExecution {
     async fn execute(&self, _: &ExtensionContext<'_>, _: Option<&str>, _: NextExecute<'_>) -> Response {
         Response::default()
     }

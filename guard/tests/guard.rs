@@ -9,7 +9,7 @@ use async_graphql::{
     ComplexObject, Context, EmptyMutation, EmptySubscription, InputObject, Object, Request, Schema, SchemaBuilder,
     SimpleObject, Value, Variables,
 };
-use guard::{Costs, Dear, Guard, Limits, Passed, Refusal, Validator};
+use guard::{CostRules, CostlyArgument, DocumentLimits, DocumentRefusal, DocumentValidator, Guard, GuardedOperation};
 
 #[derive(SimpleObject)]
 #[graphql(complex)]
@@ -50,20 +50,20 @@ fn library() -> Library {
     Schema::build(Query, EmptyMutation, EmptySubscription)
 }
 
-fn guard(limits: Limits) -> Guard {
-    let dear = vec![Dear { argument: "filter", fields: vec!["author"], cost: 100 }];
-    Guard::new(&library().finish().sdl(), limits, Costs { dear, ..Costs::default() }, HashMap::new())
+fn guard(limits: DocumentLimits) -> Guard {
+    let dear = vec![CostlyArgument { argument: "filter", fields: vec!["author"], cost: 100 }];
+    Guard::new(&library().finish().sdl(), limits, CostRules { dear, ..CostRules::default() }, HashMap::new())
         .expect("it is a schema")
 }
 
-async fn pass(guard: &Guard, request: &Request) -> Result<Passed, Refusal> {
-    let validator = Validator::new(library);
-    guard.pass(request, async |document| validator.validate(document, request, false).await).await
+async fn pass(guard: &Guard, request: &Request) -> Result<GuardedOperation, DocumentRefusal> {
+    let validator = DocumentValidator::new(library);
+    guard.check_request(request, async |document| validator.validate(document, request, false).await).await
 }
 
 /// The code of the first error, and its limit.
-fn why(refusal: Refusal) -> (String, Option<String>) {
-    let error = refusal.response().errors.remove(0);
+fn why(refusal: DocumentRefusal) -> (String, Option<String>) {
+    let error = refusal.into_response().errors.remove(0);
     let extensions = error.extensions.expect("it has a code");
     let text = |name: &str| match extensions.get(name) {
         Some(Value::String(text)) => Some(text.clone()),
@@ -77,7 +77,8 @@ fn why(refusal: Refusal) -> (String, Option<String>) {
 async fn a_document_is_remembered_wherever_any_may_be() {
     for (many, room, remembered) in [(0, 1 << 20, 0), (1, 1 << 20, 1), (2, 1 << 20, 1), (1000, 16 << 20, 1), (1, 0, 0)]
     {
-        let guard = guard(Limits { cached_documents: many, cached_document_bytes: room, ..Limits::default() });
+        let guard =
+            guard(DocumentLimits { cached_documents: many, cached_document_bytes: room, ..DocumentLimits::default() });
         for _ in 0..2 {
             pass(&guard, &Request::new("{ books { title } }")).await.expect("it passes");
         }
@@ -88,7 +89,7 @@ async fn a_document_is_remembered_wherever_any_may_be() {
 #[tokio::test]
 async fn equal_fields_are_executed_once() {
     let request = Request::new("{ books { ...A } books { title } } fragment A on Book { title again: title }");
-    let passed = pass(&guard(Limits::default()), &request).await.unwrap();
+    let passed = pass(&guard(DocumentLimits::default()), &request).await.unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
     let mut request = request.data(calls.clone());
     let operations = DocumentOperations::Single(passed.operation.as_ref().clone());
@@ -100,8 +101,15 @@ async fn equal_fields_are_executed_once() {
 
 #[tokio::test]
 async fn each_limit_refuses_by_its_name() {
-    let few =
-        Limits { document_bytes: 90, tokens: 30, nesting: 4, fields: 8, depth: 2, aliases: 1, ..Limits::default() };
+    let few = DocumentLimits {
+        document_bytes: 90,
+        tokens: 30,
+        nesting: 4,
+        fields: 8,
+        depth: 2,
+        aliases: 1,
+        ..DocumentLimits::default()
+    };
     let guard = guard(few);
     for (query, limit) in [
         (format!("{{ books {{ title }} }}{}", " ".repeat(90)), "document_bytes"),
@@ -118,7 +126,7 @@ async fn each_limit_refuses_by_its_name() {
 
 #[tokio::test]
 async fn what_is_no_document_of_the_schema_is_refused_with_a_code() {
-    let guard = guard(Limits::default());
+    let guard = guard(DocumentLimits::default());
     for (query, code) in [
         ("{ books { title }", "GRAPHQL_PARSE_FAILED"),
         ("{ books(filter: \"", "GRAPHQL_PARSE_FAILED"),
@@ -132,7 +140,7 @@ async fn what_is_no_document_of_the_schema_is_refused_with_a_code() {
 
 #[tokio::test]
 async fn variables_are_checked_also_when_the_document_is_known() {
-    let guard = guard(Limits { list_items: 2, ..Limits::default() });
+    let guard = guard(DocumentLimits { list_items: 2, ..DocumentLimits::default() });
     let query = "query($of: BookFilter!) { books(filter: $of) { title } }";
     for (of, passes) in [
         (variables("{\"of\": {\"ids\": [1, 2]}}"), true),
@@ -153,7 +161,7 @@ async fn variables_are_checked_also_when_the_document_is_known() {
 
 #[tokio::test]
 async fn an_operation_costs_what_it_may_have_rows() {
-    let guard = guard(Limits::default());
+    let guard = guard(DocumentLimits::default());
     for (query, cost) in [
         ("{ books { title } }", 1 + 20),
         ("{ books(first: 5) { title } }", 1 + 5),
@@ -163,8 +171,8 @@ async fn an_operation_costs_what_it_may_have_rows() {
     ] {
         let passed = pass(&guard, &Request::new(query)).await.unwrap();
         assert_eq!(passed.cost, cost, "{query}");
-        assert!(passed.costs_at_most(cost).is_ok());
-        assert_eq!(why(passed.costs_at_most(cost - 1).unwrap_err()).1.as_deref(), Some("complexity"));
+        assert!(passed.check_cost(cost).is_ok());
+        assert_eq!(why(passed.check_cost(cost - 1).unwrap_err()).1.as_deref(), Some("complexity"));
     }
 }
 
@@ -174,7 +182,7 @@ fn variables(text: &str) -> Variables {
 
 #[tokio::test]
 async fn an_object_is_asked_for_within_itself_only_so_often() {
-    let guard = guard(Limits { recursion: 3, ..Limits::default() });
+    let guard = guard(DocumentLimits { recursion: 3, ..DocumentLimits::default() });
     let nested = |levels: usize| {
         Request::new(format!("{{ books {{ {} title {} }} }}", "similar { ".repeat(levels), "} ".repeat(levels)))
     };

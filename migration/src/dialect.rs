@@ -7,7 +7,7 @@ use crate::migrator::SchemaManager;
 
 /// Starts a table with text that compares byte by byte, as ids must. MySQL's default collation treats `Ada` and `ada`
 /// as equal.
-pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
+pub fn new_table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
     let mut table = Table::create();
     table.table(name);
     if manager.backend() == DbBackend::MySql {
@@ -20,8 +20,8 @@ pub fn table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStat
 ///
 /// MySQL always stores tables this way. SQLite needs `WITHOUT ROWID`; otherwise it stores rows separately and writes
 /// the key twice.
-pub fn clustered(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
-    let mut table = table(manager, name);
+pub fn new_clustered_table(manager: &SchemaManager<'_>, name: &'static str) -> TableCreateStatement {
+    let mut table = new_table(manager, name);
     if manager.backend() == DbBackend::Sqlite {
         table.extra("WITHOUT ROWID");
     }
@@ -44,12 +44,12 @@ pub fn number_from(name: &'static str, first: i64) -> ColumnDef {
 }
 
 /// A small enumeration, documented at its entity.
-pub fn small(name: &'static str) -> ColumnDef {
+pub fn small_number(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).small_integer().not_null().take()
 }
 
 /// A boolean.
-pub fn flag(name: &'static str) -> ColumnDef {
+pub fn boolean(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).boolean().not_null().take()
 }
 
@@ -74,34 +74,34 @@ pub fn text_or_none(name: &'static str) -> ColumnDef {
 }
 
 /// A unique key over `columns`.
-pub fn unique(name: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
-    index_columns(Index::create().name(name).unique(), columns)
+pub fn unique_key(name: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
+    add_index_columns(Index::create().name(name).unique(), columns)
 }
 
 /// A primary key over several columns.
-pub fn primary(columns: &[&'static str]) -> IndexCreateStatement {
-    index_columns(&mut Index::create(), columns)
+pub fn primary_key(columns: &[&'static str]) -> IndexCreateStatement {
+    add_index_columns(&mut Index::create(), columns)
 }
 
 /// Creates an index over `columns`.
-pub async fn index(
+pub async fn create_index(
     manager: &SchemaManager<'_>,
     name: &'static str,
     table: &'static str,
     columns: &[&'static str],
 ) -> Result<(), DbErr> {
-    manager.execute(index_columns(Index::create().name(name).table(table), columns)).await
+    manager.execute(add_index_columns(Index::create().name(name).table(table), columns)).await
 }
 
 /// Drops tables in the given order: newest first.
-pub async fn drop(manager: &SchemaManager<'_>, tables: &[&'static str]) -> Result<(), DbErr> {
+pub async fn drop_tables(manager: &SchemaManager<'_>, tables: &[&'static str]) -> Result<(), DbErr> {
     for table in tables {
         manager.execute(Table::drop().table(*table).take()).await?;
     }
     Ok(())
 }
 
-fn index_columns(index: &mut IndexCreateStatement, columns: &[&'static str]) -> IndexCreateStatement {
+fn add_index_columns(index: &mut IndexCreateStatement, columns: &[&'static str]) -> IndexCreateStatement {
     for column in columns {
         index.col(*column);
     }

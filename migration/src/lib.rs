@@ -1,7 +1,7 @@
 //! The migrations: one file per schema change, each reversible, for SQLite, PostgreSQL and MySQL.
 //!
 //! The files are applied in the order of the list below and never edited once released.
-pub use migrator::{applied, down, up};
+pub use migrator::{applied_names, apply_missing, revert_applied};
 
 mod dialect;
 mod m20261121_000001_tenant_and_users;
@@ -81,6 +81,6 @@ const MIGRATIONS: &[(&str, &dyn MigrationTrait)] = migrations![
 ];
 
 /// The names of all migrations, oldest first.
-pub fn names() -> impl DoubleEndedIterator<Item = &'static str> {
+pub fn migration_names() -> impl DoubleEndedIterator<Item = &'static str> {
     MIGRATIONS.iter().map(|(name, _)| *name)
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::ColumnDef;
 
-use crate::dialect::{drop, id, number, number_from, string, string_or_none, table, unique};
+use crate::dialect::{drop_tables, id, new_table, number, number_from, string, string_or_none, unique_key};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -14,7 +14,7 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                table(manager, "tenant")
+                new_table(manager, "tenant")
                     .col(id())
                     .col(string("code", 128))
                     .col(ColumnDef::new("id_key").var_binary(16).not_null())
@@ -23,13 +23,13 @@ impl MigrationTrait for Migration {
                     .col(number_from("published_at", 0))
                     .col(number_from("catalogue_version", 0))
                     .col(number("created_at"))
-                    .index(&mut unique("tenant_code", &["code"]))
+                    .index(&mut unique_key("tenant_code", &["code"]))
                     .take(),
             )
             .await?;
         manager
             .execute(
-                table(manager, "users")
+                new_table(manager, "users")
                     .col(id())
                     .col(number("tenant_id"))
                     .col(string("external_id", 128))
@@ -40,13 +40,13 @@ impl MigrationTrait for Migration {
                     .col(number_from("seen_seq", 0))
                     .col(number_from("subscription_count", 0))
                     .col(number("created_at"))
-                    .index(&mut unique("users_external_id", &["tenant_id", "external_id"]))
+                    .index(&mut unique_key("users_external_id", &["tenant_id", "external_id"]))
                     .take(),
             )
             .await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["users", "tenant"]).await
+        drop_tables(manager, &["users", "tenant"]).await
     }
 }

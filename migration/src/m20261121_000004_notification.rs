@@ -5,7 +5,8 @@ use sea_orm::DbErr;
 use sea_orm::sea_query::ColumnDef;
 
 use crate::dialect::{
-    clustered, drop, index, number, number_or_none, primary, small, string_or_none, table, text_or_none, unique,
+    create_index, drop_tables, new_clustered_table, new_table, number, number_or_none, primary_key, small_number,
+    string_or_none, text_or_none, unique_key,
 };
 use crate::migrator::{MigrationTrait, SchemaManager};
 
@@ -16,11 +17,11 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                table(manager, "notification")
+                new_table(manager, "notification")
                     .col(number("tenant_id"))
                     .col(number("id"))
                     .col(number_or_none("seq"))
-                    .col(small("kind"))
+                    .col(small_number("kind"))
                     .col(number("type_id"))
                     .col(string_or_none("title", 256))
                     .col(text_or_none("body"))
@@ -38,19 +39,20 @@ impl MigrationTrait for Migration {
                     .col(number_or_none("expires_at"))
                     .col(string_or_none("idempotency_key", 128))
                     .col(number("fingerprint"))
-                    .primary_key(&mut primary(&["tenant_id", "id"]))
-                    .index(&mut unique("notification_seq", &["tenant_id", "seq"]))
-                    .index(&mut unique("notification_idempotency_key", &["tenant_id", "idempotency_key"]))
+                    .primary_key(&mut primary_key(&["tenant_id", "id"]))
+                    .index(&mut unique_key("notification_seq", &["tenant_id", "seq"]))
+                    .index(&mut unique_key("notification_idempotency_key", &["tenant_id", "idempotency_key"]))
                     .take(),
             )
             .await?;
-        index(manager, "notification_published_at", "notification", &["tenant_id", "published_at", "seq"]).await?;
-        index(manager, "notification_type", "notification", &["tenant_id", "type_id"]).await?;
-        index(manager, "notification_target", "notification", &["tenant_id", "target_type", "target_id", "seq"])
+        create_index(manager, "notification_published_at", "notification", &["tenant_id", "published_at", "seq"])
+            .await?;
+        create_index(manager, "notification_type", "notification", &["tenant_id", "type_id"]).await?;
+        create_index(manager, "notification_target", "notification", &["tenant_id", "target_type", "target_id", "seq"])
             .await?;
         manager
             .execute(
-                clustered(manager, "publication")
+                new_clustered_table(manager, "publication")
                     .col(number("channel_id"))
                     .col(number("seq"))
                     .col(number("tenant_id"))
@@ -58,14 +60,14 @@ impl MigrationTrait for Migration {
                     .col(number_or_none("action_id"))
                     .col(number_or_none("actor_id"))
                     .col(number_or_none("expires_at"))
-                    .primary_key(&mut primary(&["channel_id", "seq"]))
+                    .primary_key(&mut primary_key(&["channel_id", "seq"]))
                     .take(),
             )
             .await?;
-        index(manager, "publication_seq", "publication", &["tenant_id", "seq", "channel_id"]).await
+        create_index(manager, "publication_seq", "publication", &["tenant_id", "seq", "channel_id"]).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["publication", "notification"]).await
+        drop_tables(manager, &["publication", "notification"]).await
     }
 }

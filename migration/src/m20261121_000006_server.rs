@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::Query;
 
-use crate::dialect::{drop, string, table};
+use crate::dialect::{drop_tables, new_table, string};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -15,7 +15,10 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                table(manager, "server").col(string("name", 64).primary_key().take()).col(string("value", 256)).take(),
+                new_table(manager, "server")
+                    .col(string("name", 64).primary_key().take())
+                    .col(string("value", 256))
+                    .take(),
             )
             .await?;
         let mut random = [0_u8; 8];
@@ -30,6 +33,6 @@ impl MigrationTrait for Migration {
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["server"]).await
+        drop_tables(manager, &["server"]).await
     }
 }

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::{ColumnDef, Index, Query, Table};
 
-use crate::dialect::{clustered, drop, flag, id, index, number, number_from, number_or_none, primary, string, table};
+use crate::dialect::{
+    boolean, create_index, drop_tables, id, new_clustered_table, new_table, number, number_from, number_or_none,
+    primary_key, string,
+};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -32,54 +35,54 @@ impl MigrationTrait for Migration {
         for (table, _, mut column) in columns() {
             manager.execute(Table::alter().table(table).add_column(&mut column).take()).await?;
         }
-        index(manager, "notification_expires_at", "notification", &["expires_at"]).await?;
+        create_index(manager, "notification_expires_at", "notification", &["expires_at"]).await?;
         manager
             .execute(
-                clustered(manager, "schedule")
+                new_clustered_table(manager, "schedule")
                     .col(number("tenant_id"))
                     .col(number("notification_id"))
                     .col(number("publish_at"))
-                    .primary_key(&mut primary(&["tenant_id", "notification_id"]))
+                    .primary_key(&mut primary_key(&["tenant_id", "notification_id"]))
                     .take(),
             )
             .await?;
-        index(manager, "schedule_publish_at", "schedule", &["publish_at"]).await?;
+        create_index(manager, "schedule_publish_at", "schedule", &["publish_at"]).await?;
         manager
             .execute(
-                clustered(manager, "recipient")
+                new_clustered_table(manager, "recipient")
                     .col(number("tenant_id"))
                     .col(number("notification_id"))
                     .col(number("user_id"))
-                    .primary_key(&mut primary(&["tenant_id", "notification_id", "user_id"]))
+                    .primary_key(&mut primary_key(&["tenant_id", "notification_id", "user_id"]))
                     .take(),
             )
             .await?;
         manager
             .execute(
-                clustered(manager, "amendment")
+                new_clustered_table(manager, "amendment")
                     .col(number("tenant_id"))
                     .col(number("seq"))
                     .col(number("subject_seq"))
-                    .primary_key(&mut primary(&["tenant_id", "seq"]))
+                    .primary_key(&mut primary_key(&["tenant_id", "seq"]))
                     .take(),
             )
             .await?;
         manager
             .execute(
-                clustered(manager, "tally_span")
+                new_clustered_table(manager, "tally_span")
                     .col(number("user_id"))
-                    .col(flag("is_read"))
+                    .col(boolean("is_read"))
                     .col(number("type_id"))
                     .col(number("after_seq"))
                     .col(number("upto_seq"))
                     .col(number("created_at"))
-                    .primary_key(&mut primary(&["user_id", "is_read", "type_id", "after_seq"]))
+                    .primary_key(&mut primary_key(&["user_id", "is_read", "type_id", "after_seq"]))
                     .take(),
             )
             .await?;
         manager
             .execute(
-                table(manager, "tally")
+                new_table(manager, "tally")
                     .col(id())
                     .col(number("tenant_id"))
                     .col(number("seq"))
@@ -90,7 +93,7 @@ impl MigrationTrait for Migration {
             .await?;
         manager
             .execute(
-                table(manager, "chore")
+                new_table(manager, "chore")
                     .col(string("name", 64).primary_key().take())
                     .col(number_from("due_at", 0))
                     .take(),
@@ -104,7 +107,7 @@ impl MigrationTrait for Migration {
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["chore", "tally", "tally_span", "amendment", "recipient", "schedule"]).await?;
+        drop_tables(manager, &["chore", "tally", "tally_span", "amendment", "recipient", "schedule"]).await?;
         manager.execute(Index::drop().name("notification_expires_at").table("notification").to_owned()).await?;
         for (table, name, _) in columns().into_iter().rev() {
             manager.execute(Table::alter().table(table).drop_column(name).take()).await?;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::{Index, Table};
 
-use crate::dialect::{index, number_from};
+use crate::dialect::{create_index, number_from};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -17,7 +17,7 @@ impl MigrationTrait for Migration {
         for (table, column) in COLUMNS {
             manager.execute(Table::alter().table(table).add_column(number_from(column, 0)).take()).await?;
         }
-        index(manager, "notification_tenant_expires_at", "notification", &["tenant_id", "expires_at"]).await
+        create_index(manager, "notification_tenant_expires_at", "notification", &["tenant_id", "expires_at"]).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 
 use crate::dialect::{
-    clustered, drop, id, index, number, number_from, number_or_none, primary, small, string, table, unique,
+    create_index, drop_tables, id, new_clustered_table, new_table, number, number_from, number_or_none, primary_key,
+    small_number, string, unique_key,
 };
 use crate::migrator::{MigrationTrait, SchemaManager};
 
@@ -15,50 +16,50 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                table(manager, "contact")
+                new_table(manager, "contact")
                     .col(id())
                     .col(number("tenant_id"))
                     .col(number("user_id"))
-                    .col(small("kind"))
+                    .col(small_number("kind"))
                     .col(string("address", 320))
                     .col(number_from("failures", 0))
                     .col(number_or_none("bad_since"))
                     .col(number("created_at"))
-                    .index(&mut unique("contact_user", &["user_id", "kind", "address"]))
+                    .index(&mut unique_key("contact_user", &["user_id", "kind", "address"]))
                     .take(),
             )
             .await?;
-        index(manager, "contact_tenant", "contact", &["tenant_id", "kind", "user_id"]).await?;
+        create_index(manager, "contact_tenant", "contact", &["tenant_id", "kind", "user_id"]).await?;
         manager
             .execute(
-                clustered(manager, "delivery_rule")
+                new_clustered_table(manager, "delivery_rule")
                     .col(number("type_id"))
-                    .col(small("kind"))
+                    .col(small_number("kind"))
                     .col(number("tenant_id"))
-                    .col(small("sends"))
+                    .col(small_number("sends"))
                     .col(number("delay_seconds"))
-                    .primary_key(&mut primary(&["type_id", "kind"]))
+                    .primary_key(&mut primary_key(&["type_id", "kind"]))
                     .take(),
             )
             .await?;
-        index(manager, "delivery_rule_tenant", "delivery_rule", &["tenant_id"]).await?;
+        create_index(manager, "delivery_rule_tenant", "delivery_rule", &["tenant_id"]).await?;
         manager
             .execute(
-                clustered(manager, "dispatch")
+                new_clustered_table(manager, "dispatch")
                     .col(number("lane_id"))
                     .col(number("seq"))
                     .col(number("tenant_id"))
                     .col(number("notification_id"))
                     .col(number("due_at"))
                     .col(number_from("after_user", 0))
-                    .primary_key(&mut primary(&["lane_id", "seq"]))
+                    .primary_key(&mut primary_key(&["lane_id", "seq"]))
                     .take(),
             )
             .await?;
-        index(manager, "dispatch_due_at", "dispatch", &["lane_id", "due_at"]).await
+        create_index(manager, "dispatch_due_at", "dispatch", &["lane_id", "due_at"]).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["dispatch", "delivery_rule", "contact"]).await
+        drop_tables(manager, &["dispatch", "delivery_rule", "contact"]).await
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::{Index, Table};
 
-use crate::dialect::{index, string_or_none};
+use crate::dialect::{create_index, string_or_none};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -15,7 +15,7 @@ impl MigrationTrait for Migration {
         for mut column in [string_or_none("endpoint", 2048), string_or_none("push_keys", 128)] {
             manager.execute(Table::alter().table("contact").add_column(&mut column).take()).await?;
         }
-        index(manager, "contact_address", "contact", &["tenant_id", "kind", "address"]).await?;
+        create_index(manager, "contact_address", "contact", &["tenant_id", "kind", "address"]).await?;
         let mut column = string_or_none("public_key", 128);
         manager.execute(Table::alter().table("lane").add_column(&mut column).take()).await
     }

@@ -4,14 +4,16 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::{ColumnDef, Table};
 
-use crate::dialect::{clustered, drop, flag, index, number, number_from, number_or_none, primary};
+use crate::dialect::{
+    boolean, create_index, drop_tables, new_clustered_table, number, number_from, number_or_none, primary_key,
+};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
 
 fn columns() -> [(&'static str, &'static str, ColumnDef); 3] {
     [
-        ("delivery_rule", "digest", flag("digest").default(false).take()),
+        ("delivery_rule", "digest", boolean("digest").default(false).take()),
         ("users", "digest_at", number_or_none("digest_at")),
         ("users", "digest_weekday", number_or_none("digest_weekday")),
     ]
@@ -25,21 +27,21 @@ impl MigrationTrait for Migration {
         }
         manager
             .execute(
-                clustered(manager, "digest")
+                new_clustered_table(manager, "digest")
                     .col(number("user_id"))
                     .col(number("lane_id"))
                     .col(number("tenant_id"))
                     .col(number_or_none("next_at"))
                     .col(number_from("upto_seq", 0))
-                    .primary_key(&mut primary(&["user_id", "lane_id"]))
+                    .primary_key(&mut primary_key(&["user_id", "lane_id"]))
                     .take(),
             )
             .await?;
-        index(manager, "digest_next_at", "digest", &["lane_id", "next_at"]).await
+        create_index(manager, "digest_next_at", "digest", &["lane_id", "next_at"]).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["digest"]).await?;
+        drop_tables(manager, &["digest"]).await?;
         for (table, column, _) in columns() {
             manager.execute(Table::alter().table(table).drop_column(column).take()).await?;
         }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, Order, Query, Table};
 use sea_orm::{DbBackend, DbErr};
 
-use crate::dialect::{index, string_or_none};
+use crate::dialect::{create_index, string_or_none};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 /// How many characters of a name are searched.
@@ -20,7 +20,7 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         let mut column = string_or_none("folded_name", CHARACTERS.into());
         manager.execute(Table::alter().table("users").add_column(&mut column).take()).await?;
-        fold(manager).await?;
+        fold_names(manager).await?;
         if manager.backend() == DbBackend::Postgres {
             // A range scan only finds a prefix if the index is in byte order.
             for (name, column) in [("users_id_prefix", "external_id"), ("users_folded_name", "folded_name")] {
@@ -29,7 +29,7 @@ impl MigrationTrait for Migration {
             }
             return Ok(());
         }
-        index(manager, "users_folded_name", "users", &["tenant_id", "folded_name", "id"]).await
+        create_index(manager, "users_folded_name", "users", &["tenant_id", "folded_name", "id"]).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
@@ -43,7 +43,7 @@ impl MigrationTrait for Migration {
     }
 }
 
-async fn fold(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+async fn fold_names(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
     let mut after = 0_i64;
     loop {
         let named = Query::select()
@@ -55,7 +55,7 @@ async fn fold(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
             .limit(USERS)
             .take();
         let (mut folded, mut ids) = (CaseStatement::new(), Vec::new());
-        for row in manager.rows(named).await? {
+        for row in manager.query_rows(named).await? {
             let (id, name): (i64, String) = (row.try_get("", "id")?, row.try_get("", "name")?);
             let chars = name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
             let chars: String = chars.take(CHARACTERS.into()).collect();

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sea_orm::DbErr;
 use sea_orm::sea_query::Table;
 
-use crate::dialect::{drop, id, index, number, small, string, string_or_none, table};
+use crate::dialect::{create_index, drop_tables, id, new_table, number, small_number, string, string_or_none};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -14,26 +14,27 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                table(manager, "audit_entry")
+                new_table(manager, "audit_entry")
                     .col(id())
                     .col(number("tenant_id"))
                     .col(number("at"))
                     .col(string("actor", 130))
                     .col(string("action", 64))
-                    .col(small("subject_kind"))
+                    .col(small_number("subject_kind"))
                     .col(string_or_none("subject", 300))
                     .col(number("subject_count"))
                     .take(),
             )
             .await?;
-        index(manager, "audit_entry_tenant", "audit_entry", &["tenant_id", "id"]).await?;
-        index(manager, "audit_entry_subject", "audit_entry", &["tenant_id", "subject_kind", "subject", "id"]).await?;
+        create_index(manager, "audit_entry_tenant", "audit_entry", &["tenant_id", "id"]).await?;
+        create_index(manager, "audit_entry_subject", "audit_entry", &["tenant_id", "subject_kind", "subject", "id"])
+            .await?;
         let mut column = string_or_none("sent_by", 130);
         manager.execute(Table::alter().table("notification").add_column(&mut column).take()).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager.execute(Table::alter().table("notification").drop_column("sent_by").take()).await?;
-        drop(manager, &["audit_entry"]).await
+        drop_tables(manager, &["audit_entry"]).await
     }
 }

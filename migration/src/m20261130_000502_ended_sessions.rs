@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sea_orm::DbErr;
 
-use crate::dialect::{clustered, drop, index, number, primary, string};
+use crate::dialect::{create_index, drop_tables, new_clustered_table, number, primary_key, string};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -13,17 +13,17 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                clustered(manager, "ended_session")
+                new_clustered_table(manager, "ended_session")
                     .col(string("id", 64))
                     .col(number("expires_at"))
-                    .primary_key(&mut primary(&["id"]))
+                    .primary_key(&mut primary_key(&["id"]))
                     .take(),
             )
             .await?;
-        index(manager, "ended_session_expires_at", "ended_session", &["expires_at"]).await
+        create_index(manager, "ended_session_expires_at", "ended_session", &["expires_at"]).await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["ended_session"]).await
+        drop_tables(manager, &["ended_session"]).await
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sea_orm::DbErr;
 
-use crate::dialect::{clustered, drop, number, primary};
+use crate::dialect::{drop_tables, new_clustered_table, number, primary_key};
 use crate::migrator::{MigrationTrait, SchemaManager};
 
 pub struct Migration;
@@ -13,19 +13,19 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
         manager
             .execute(
-                clustered(manager, "departure")
+                new_clustered_table(manager, "departure")
                     .col(number("channel_id"))
                     .col(number("user_id"))
                     .col(number("since_seq"))
                     .col(number("upto_seq"))
                     .col(number("tenant_id"))
-                    .primary_key(&mut primary(&["channel_id", "user_id", "since_seq"]))
+                    .primary_key(&mut primary_key(&["channel_id", "user_id", "since_seq"]))
                     .take(),
             )
             .await
     }
 
     async fn down(&self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
-        drop(manager, &["departure"]).await
+        drop_tables(manager, &["departure"]).await
     }
 }

@@ -34,7 +34,7 @@ impl SchemaManager<'_> {
         Ok(())
     }
 
-    pub async fn rows(&self, statement: impl StatementBuilder) -> Result<Vec<QueryResult>, DbErr> {
+    pub async fn query_rows(&self, statement: impl StatementBuilder) -> Result<Vec<QueryResult>, DbErr> {
         self.0.query_all(&statement).await
     }
 
@@ -44,16 +44,16 @@ impl SchemaManager<'_> {
     }
 
     /// Applies or reverts a migration and records that. On PostgreSQL, both happen in one transaction.
-    async fn step(&self, name: &str, migration: &dyn MigrationTrait, is_up: bool) -> Result<(), DbErr> {
+    async fn run_migration(&self, name: &str, migration: &dyn MigrationTrait, is_up: bool) -> Result<(), DbErr> {
         if self.backend() != DbBackend::Postgres {
-            return self.step_within(name, migration, is_up).await;
+            return self.run_within(name, migration, is_up).await;
         }
         let txn = self.0.begin().await?;
-        SchemaManager(DatabaseExecutor::from(&txn)).step_within(name, migration, is_up).await?;
+        SchemaManager(DatabaseExecutor::from(&txn)).run_within(name, migration, is_up).await?;
         txn.commit().await
     }
 
-    async fn step_within(&self, name: &str, migration: &dyn MigrationTrait, is_up: bool) -> Result<(), DbErr> {
+    async fn run_within(&self, name: &str, migration: &dyn MigrationTrait, is_up: bool) -> Result<(), DbErr> {
         if !is_up {
             migration.down(self).await?;
             return self
@@ -73,42 +73,42 @@ impl SchemaManager<'_> {
 }
 
 /// The names of the applied migrations, oldest first. Fails if there is no record yet.
-pub async fn applied(db: &impl ConnectionTrait) -> Result<Vec<String>, DbErr> {
+pub async fn applied_names(db: &impl ConnectionTrait) -> Result<Vec<String>, DbErr> {
     let versions = Query::select().column("version").from(APPLIED).order_by("version", Order::Asc).take();
     db.query_all(&versions).await?.iter().map(|row| row.try_get("", "version")).collect()
 }
 
 /// Applies the migrations that `db` lacks, oldest first, and returns their names.
-pub async fn up<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, DbErr> {
+pub async fn apply_missing<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, DbErr> {
     let manager = SchemaManager(db.into_database_executor());
-    manager.execute(record()).await?;
-    let applied = applied(&manager.0).await?;
+    manager.execute(record_table()).await?;
+    let applied = applied_names(&manager.0).await?;
     let mut names = Vec::new();
     for (name, migration) in crate::MIGRATIONS.iter().filter(|(name, _)| !applied.iter().any(|applied| applied == name))
     {
-        manager.step(name, *migration, true).await?;
+        manager.run_migration(name, *migration, true).await?;
         names.push((*name).to_owned());
     }
     Ok(names)
 }
 
 /// Reverts the migrations that `db` has, newest first, and returns their names. Unknown ones are kept.
-pub async fn down<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, DbErr> {
+pub async fn revert_applied<'c>(db: impl IntoDatabaseExecutor<'c>) -> Result<Vec<String>, DbErr> {
     let manager = SchemaManager(db.into_database_executor());
-    manager.execute(record()).await?;
-    let applied = applied(&manager.0).await?;
+    manager.execute(record_table()).await?;
+    let applied = applied_names(&manager.0).await?;
     let mut names = Vec::new();
     for (name, migration) in
         crate::MIGRATIONS.iter().rev().filter(|(name, _)| applied.iter().any(|applied| applied == name))
     {
-        manager.step(name, *migration, false).await?;
+        manager.run_migration(name, *migration, false).await?;
         names.push((*name).to_owned());
     }
     Ok(names)
 }
 
 /// The table that records applied migrations.
-fn record() -> TableCreateStatement {
+fn record_table() -> TableCreateStatement {
     Table::create()
         .table(APPLIED)
         .if_not_exists()

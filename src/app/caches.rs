@@ -11,12 +11,12 @@ use quick_cache::UnitWeighter;
 use quick_cache::sync::Cache;
 
 use crate::clock::Millis;
-use crate::config::Config;
-use crate::model::answer::Answers;
+use crate::config::ServerConfig;
+use crate::model::answer::ResponseCache;
 use crate::model::catalogue::Catalogue;
-use crate::model::contents::Contents;
-use crate::model::overview::{Mark, Memory};
-use crate::model::remembered::cache;
+use crate::model::contents::NotificationCache;
+use crate::model::overview::{AppliedMark, OverviewCache};
+use crate::model::remembered::new_cache;
 use crate::model::tenant::Tenant;
 
 /// Data that most requests need and that hardly ever changes. All of it may be dropped at any time.
@@ -29,16 +29,16 @@ pub struct Caches {
     /// User ids by the backend's id and the tenant's count of erased users at, or before, the lookup. A user's id never
     /// changes until the user is erased. Kept for a minute, or 15 with Redis invalidation: another node may not know of
     /// an erasure for as long.
-    pub users: Lately<(TenantId, i64, String), UserId>,
+    pub users: ExpiringCache<(TenantId, i64, String), UserId>,
     /// Actions by code, with the time when they were last marked as used. For an hour from then on an action's id never
     /// changes, unless the database is restored from before the action was created. Kept for a minute.
-    pub actions: Lately<(TenantId, String), (ActionId, Millis)>,
+    pub actions: ExpiringCache<(TenantId, String), (ActionId, Millis)>,
     /// Checked by each statement that names them.
-    pub contents: Contents,
+    pub contents: NotificationCache,
     /// Checked before each use, against Redis or the database.
-    pub overviews: Memory,
+    pub overviews: OverviewCache,
     /// Checked in the same way.
-    pub answers: Answers,
+    pub answers: ResponseCache,
     /// When tenants tested webhook endpoints on this node in the last minute, including deleted endpoints.
     pub pings: Mutex<HashMap<TenantId, Vec<Millis>>>,
 }
@@ -51,17 +51,17 @@ const KNOWN_FOR: Duration = Duration::from_mins(15);
 
 impl Caches {
     /// Empty caches.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &ServerConfig) -> Self {
         // With Redis, a cached overview costs no statement, so looking up its user should cost none either.
         let known_for = if config.board { KNOWN_FOR } else { FORGOTTEN_AFTER };
         Self {
-            tenants: most(10_000),
-            catalogues: most(10_000),
-            users: Lately::new(200_000, known_for),
-            actions: Lately::new(100_000, FORGOTTEN_AFTER),
-            contents: Contents::new(config.limits.cached_content_bytes as usize),
-            overviews: Memory::new(config.limits.cached_overview_bytes),
-            answers: Answers::new(config.limits.cached_overview_bytes),
+            tenants: bounded_cache(10_000),
+            catalogues: bounded_cache(10_000),
+            users: ExpiringCache::new(200_000, known_for),
+            actions: ExpiringCache::new(100_000, FORGOTTEN_AFTER),
+            contents: NotificationCache::new(config.limits.cached_content_bytes as usize),
+            overviews: OverviewCache::new(config.limits.cached_overview_bytes),
+            answers: ResponseCache::new(config.limits.cached_overview_bytes),
             pings: Mutex::default(),
         }
     }
@@ -78,27 +78,27 @@ impl Caches {
     }
 
     /// Whether a tenant that was looked up at this time is still current.
-    pub fn is_known(looked_up_at: Instant) -> bool {
+    pub fn is_tenant_current(looked_up_at: Instant) -> bool {
         looked_up_at.elapsed() < FORGOTTEN_AFTER
     }
 
     /// Removes expired entries.
-    pub fn forget_old(&self) {
-        self.users.forget_old();
-        self.actions.forget_old();
+    pub fn remove_expired(&self) {
+        self.users.remove_expired();
+        self.actions.remove_expired();
     }
 
     /// Drops the entries of users that are known to have changed, and so saves their validation.
-    pub fn forget(&self, users: &[UserId]) {
-        self.overviews.forget(users);
-        self.answers.forget(users);
+    pub fn invalidate_users(&self, users: &[UserId]) {
+        self.overviews.remove_users(users);
+        self.answers.remove_users(users);
     }
 
     /// Applies a user's marks to the user's cached overviews. Nothing else changed with this version of the user.
-    pub fn marked(&self, user: UserId, version: i64, marks: &[Mark]) {
-        self.overviews.marked(user, version, marks);
+    pub fn apply_marks(&self, user: UserId, version: i64, marks: &[AppliedMark]) {
+        self.overviews.apply_marks(user, version, marks);
         if !marks.is_empty() {
-            self.answers.forget(&[user]);
+            self.answers.remove_users(&[user]);
         }
     }
 }
@@ -107,21 +107,21 @@ impl Caches {
 const SHARDS: usize = 16;
 
 /// An empty cache for about this many entries.
-fn most<K: Eq + Hash, V: Clone>(many: usize) -> Cache<K, V> {
-    cache(SHARDS, many, many as u64, UnitWeighter)
+fn bounded_cache<K: Eq + Hash, V: Clone>(many: usize) -> Cache<K, V> {
+    new_cache(SHARDS, many, many as u64, UnitWeighter)
 }
 
 /// A bounded cache with entries that expire. When it is full, it keeps the entries used last.
 #[derive(Debug)]
-pub struct Lately<K, V> {
+pub struct ExpiringCache<K, V> {
     known: Cache<K, (Instant, V)>,
     good_for: Duration,
 }
 
-impl<K: Eq + Hash, V: Clone> Lately<K, V> {
+impl<K: Eq + Hash, V: Clone> ExpiringCache<K, V> {
     /// An empty cache for about `many` entries.
     pub fn new(many: usize, good_for: Duration) -> Self {
-        Self { known: most(many), good_for }
+        Self { known: bounded_cache(many), good_for }
     }
 
     pub fn get(&self, key: &K) -> Option<V> {
@@ -133,7 +133,7 @@ impl<K: Eq + Hash, V: Clone> Lately<K, V> {
         self.known.insert(key, (Instant::now(), value));
     }
 
-    fn forget_old(&self) {
+    fn remove_expired(&self) {
         self.known.retain(|_, (found_at, _)| found_at.elapsed() < self.good_for);
     }
 }

@@ -6,37 +6,37 @@ use std::time::Instant;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use crate::board::{Board, Epoch, Pace};
+use crate::board::{Epoch, EpochTimings, InvalidationStore};
 use crate::database::Database;
 use crate::error::Result;
 
 /// Maintains the epoch until it is dropped.
 #[derive(Debug)]
-pub struct Keeper(AbortHandle);
+pub struct EpochTask(AbortHandle);
 
-impl Drop for Keeper {
+impl Drop for EpochTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Keeper {
+impl EpochTask {
     /// Starts a new epoch, because this node may have crashed between a commit and its invalidation. Returns when no
     /// node trusts the previous epoch any more.
-    pub async fn start(board: Arc<Board>, db: Database) -> Result<Self> {
-        let run = board.reached().await;
-        raise(&board, &db, run).await?;
+    pub async fn start(board: Arc<InvalidationStore>, db: Database) -> Result<Self> {
+        let run = board.reachable_run().await;
+        start_epoch(&board, &db, run).await?;
         sleep(board.pace.trust).await;
         let keeping = tokio::spawn(async move {
             let mut mended = 0;
             let mut was_away = false;
             loop {
-                board.due().await;
-                let looked = look(&board, &db, &mut mended).await;
+                board.wait_until_due().await;
+                let looked = check_epoch(&board, &db, &mut mended).await;
                 if let Err(error) = &looked
                     && !was_away
                 {
-                    tracing::warn!(cause = error.told(), "could not check the invalidation epoch");
+                    tracing::warn!(cause = error.log_message(), "could not check the invalidation epoch");
                 }
                 was_away = looked.is_err();
             }
@@ -45,19 +45,19 @@ impl Keeper {
     }
 
     /// For a node without Redis: its commits invalidate nothing, so no node may trust Redis while this one runs.
-    pub async fn start_without(db: Database, pace: Pace) -> Result<Self> {
-        if close(&db).await? {
+    pub async fn start_without_redis(db: Database, pace: EpochTimings) -> Result<Self> {
+        if close_epoch(&db).await? {
             sleep(pace.trust).await;
         }
         let keeping = tokio::spawn(async move {
             loop {
                 sleep(pace.trust).await;
-                match close(&db).await {
+                match close_epoch(&db).await {
                     Ok(true) => tracing::warn!(
                         "TIDINGS_BOARD is set on other nodes but not on this one: no node uses Redis to check cached overviews"
                     ),
                     Ok(false) => {}
-                    Err(error) => tracing::debug!(cause = error.told(), "could not read the invalidation epoch"),
+                    Err(error) => tracing::debug!(cause = error.log_message(), "could not read the invalidation epoch"),
                 }
             }
         });
@@ -67,39 +67,39 @@ impl Keeper {
 
 /// Reads the epoch. Starts a new one if an invalidation failed, or if the epoch belongs to another Redis than the one
 /// this node reaches.
-async fn look(board: &Board, db: &Database, mended: &mut u64) -> Result<()> {
-    let failures = board.failures();
+async fn check_epoch(board: &InvalidationStore, db: &Database, mended: &mut u64) -> Result<()> {
+    let failures = board.failure_count();
     if failures > *mended {
         // At once, because a commit waits for it. The run of Redis is read below.
-        raise(board, db, None).await?;
+        start_epoch(board, db, None).await?;
         *mended = failures;
     } else {
         let began = Instant::now();
-        if let Some(text) = db.board().await? {
-            board.note(Epoch::read(&text), (began, Instant::now()));
+        if let Some(text) = db.read_epoch().await? {
+            board.observe_epoch(Epoch::parse(&text), (began, Instant::now()));
         }
     }
-    let run = board.reached().await;
-    if run != board.run() {
-        raise(board, db, run).await?;
+    let run = board.reachable_run().await;
+    if run != board.epoch_run() {
+        start_epoch(board, db, run).await?;
     }
     Ok(())
 }
 
-async fn raise(board: &Board, db: &Database, run: Option<Arc<str>>) -> Result<()> {
-    let epoch = Epoch::fresh(run)?;
+async fn start_epoch(board: &InvalidationStore, db: &Database, run: Option<Arc<str>>) -> Result<()> {
+    let epoch = Epoch::generate(run)?;
     let began = Instant::now();
-    db.write_board(&epoch.to_string()).await?;
+    db.write_epoch(&epoch.to_string()).await?;
     tracing::info!(epoch = %epoch, "started a new invalidation epoch");
-    board.raised(epoch, (began, Instant::now()));
+    board.observe_started_epoch(epoch, (began, Instant::now()));
     Ok(())
 }
 
 /// Closes the epoch. Returns whether it was open.
-async fn close(db: &Database) -> Result<bool> {
-    let is_open = db.board().await?.is_some_and(|text| Epoch::read(&text).run.is_some());
+async fn close_epoch(db: &Database) -> Result<bool> {
+    let is_open = db.read_epoch().await?.is_some_and(|text| Epoch::parse(&text).run.is_some());
     if is_open {
-        db.write_board(&Epoch::fresh(None)?.to_string()).await?;
+        db.write_epoch(&Epoch::generate(None)?.to_string()).await?;
     }
     Ok(is_open)
 }

@@ -7,22 +7,22 @@ use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-use super::role::Role;
+use super::role::CallerRole;
 
 /// The claims of a token. Duplicate names are rejected: of two claims with one name, some readers use the first and
 /// others the last (RFC 7519, section 4).
 #[derive(Debug)]
-pub struct Unique(pub Map<String, Value>);
+pub struct UniqueClaims(pub Map<String, Value>);
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for UniqueClaims {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Each).map(Self)
+        deserializer.deserialize_map(UniqueClaimsVisitor).map(Self)
     }
 }
 
-struct Each;
+struct UniqueClaimsVisitor;
 
-impl<'de> Visitor<'de> for Each {
+impl<'de> Visitor<'de> for UniqueClaimsVisitor {
     type Value = Map<String, Value>;
 
     fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -42,10 +42,10 @@ impl<'de> Visitor<'de> for Each {
 }
 
 /// Parses a role, which must be a string; serde alone would also accept `{"admin": null}`.
-pub fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::Error> {
+pub fn role<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CallerRole, D::Error> {
     let said = String::deserialize(deserializer)?;
     let said: StrDeserializer<'_, D::Error> = said.as_str().into_deserializer();
-    Role::deserialize(said)
+    CallerRole::deserialize(said)
 }
 
 /// The last second of the year 9999. A later value is in milliseconds or invalid.
@@ -54,8 +54,8 @@ const LATEST: f64 = 253_402_300_799.0;
 /// Parses `exp`: a NumericDate (RFC 7519, section 2), any JSON number of seconds. Fractions are cut off.
 pub fn exp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     match Value::deserialize(deserializer)? {
-        Value::Number(number) => seconds("exp", &number),
-        _ => Err(none("exp")),
+        Value::Number(number) => numeric_date("exp", &number),
+        _ => Err(invalid_claim("exp")),
     }
 }
 
@@ -63,18 +63,18 @@ pub fn exp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> 
 pub fn nbf<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Null => Ok(None),
-        Value::Number(number) => seconds("nbf", &number).map(Some),
-        _ => Err(none("nbf")),
+        Value::Number(number) => numeric_date("nbf", &number).map(Some),
+        _ => Err(invalid_claim("nbf")),
     }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "drops the fraction; the range was checked")]
-fn seconds<E: Error>(claim: &str, number: &Number) -> Result<i64, E> {
+fn numeric_date<E: Error>(claim: &str, number: &Number) -> Result<i64, E> {
     let seconds = number.as_f64().filter(|seconds| (0.0..=LATEST).contains(seconds));
     let told = || format!("{claim} must be seconds since 1970, up to the year 9999, not milliseconds");
     seconds.map(|seconds| seconds as i64).ok_or_else(|| E::custom(told()))
 }
 
-fn none<E: Error>(claim: &str) -> E {
+fn invalid_claim<E: Error>(claim: &str) -> E {
     E::custom(format_args!("{claim} must be a number of seconds since 1970"))
 }

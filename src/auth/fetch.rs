@@ -17,7 +17,7 @@ const ANSWER_BYTES: usize = 256 * 1024;
 /// An HTTP client with a time limit of 3 s that does not follow redirects.
 ///
 /// Fails with `Config` if the system cannot create one.
-pub fn client() -> Result<Client> {
+pub fn new_client() -> Result<Client> {
     let client = Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none());
     client
         .build()
@@ -25,15 +25,15 @@ pub fn client() -> Result<Client> {
 }
 
 /// Fetches the text at a URL; the error says why it failed.
-pub async fn fetch(client: &Client, url: &str) -> Result<String, String> {
+pub async fn fetch_text(client: &Client, url: &str) -> Result<String, String> {
     let answer = client.get(url).send().await.and_then(Response::error_for_status);
-    text(answer.map_err(why)?).await
+    read_text(answer.map_err(error_chain)?).await
 }
 
 /// Reads the body of a response, at most 256 KiB; the error says why it failed.
-pub async fn text(mut answer: Response) -> Result<String, String> {
+pub async fn read_text(mut answer: Response) -> Result<String, String> {
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(why)? {
+    while let Some(chunk) = answer.chunk().await.map_err(error_chain)? {
         body.extend_from_slice(&chunk);
         if body.len() > ANSWER_BYTES {
             return Err(format!("the response has more than {ANSWER_BYTES} bytes"));
@@ -44,7 +44,7 @@ pub async fn text(mut answer: Response) -> Result<String, String> {
 
 /// Formats an error with its causes, because the outermost only says that the request failed. Omits the URL, which may
 /// contain a password.
-pub fn why(error: reqwest::Error) -> String {
+pub fn error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
     causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))

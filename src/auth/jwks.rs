@@ -8,10 +8,10 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyAlgo
 use jsonwebtoken::{Algorithm, DecodingKey};
 use parking_lot::RwLock;
 
-use super::fetch::{client, fetch};
+use super::fetch::{fetch_text, new_client};
 use crate::config::JwksSource;
 use crate::error::{Error, Result};
-use crate::json::is_reserved;
+use crate::json::has_reserved_key;
 
 /// Minimum seconds between two fetches for an unknown key. Otherwise any caller could make the server fetch without
 /// end.
@@ -21,13 +21,13 @@ const STALE_SECONDS: i64 = 600;
 
 /// A key and the only algorithm it may be used with.
 #[derive(Clone)]
-struct Key {
+struct JwksKey {
     id: Option<String>,
     algorithm: Algorithm,
     decoding: DecodingKey,
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for JwksKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key").field("id", &self.id).field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
@@ -35,13 +35,13 @@ impl std::fmt::Debug for Key {
 
 /// The cached keys, and the URL to refresh them from.
 #[derive(Debug)]
-pub(super) struct Jwks {
-    keys: RwLock<Arc<Vec<Key>>>,
-    remote: Option<Remote>,
+pub(super) struct JwksCache {
+    keys: RwLock<Arc<Vec<JwksKey>>>,
+    remote: Option<RemoteJwks>,
 }
 
 #[derive(Debug)]
-struct Remote {
+struct RemoteJwks {
     source: JwksSource,
     url: String,
     client: reqwest::Client,
@@ -49,18 +49,18 @@ struct Remote {
     asked_at: tokio::sync::Mutex<Option<DateTime<Utc>>>,
 }
 
-impl Jwks {
+impl JwksCache {
     /// Reads a file, which must hold a usable key, or prepares to fetch a URL, which may be unreachable for now.
     pub async fn open(source: &JwksSource) -> Result<Self> {
         match source {
             JwksSource::File(path) => {
-                Ok(Self { keys: RwLock::new(Arc::new(from_file(source, path).await?)), remote: None })
+                Ok(Self { keys: RwLock::new(Arc::new(read_key_file(source, path).await?)), remote: None })
             }
             JwksSource::Url(url) => {
-                let remote = Remote {
+                let remote = RemoteJwks {
                     source: source.clone(),
                     url: url.clone(),
-                    client: client()?,
+                    client: new_client()?,
                     asked_at: tokio::sync::Mutex::new(None),
                 };
                 let jwks = Self { keys: RwLock::default(), remote: Some(remote) };
@@ -71,25 +71,30 @@ impl Jwks {
     }
 
     /// Fetches the JWKS and counts its usable keys. Fails if it cannot be read or has none.
-    pub async fn count(source: &JwksSource) -> Result<usize> {
+    pub async fn count_usable(source: &JwksSource) -> Result<usize> {
         let url = match source {
-            JwksSource::File(path) => return Ok(from_file(source, path).await?.len()),
+            JwksSource::File(path) => return Ok(read_key_file(source, path).await?.len()),
             JwksSource::Url(url) => url,
         };
-        let counted = Self::count_at(&client()?, url).await;
+        let counted = Self::count_usable_at(&new_client()?, url).await;
         counted.map_err(|why| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}")))
     }
 
     /// The same for a URL; the error says why it has none.
-    pub async fn count_at(client: &reqwest::Client, url: &str) -> Result<usize, String> {
-        Ok(usable(&fetch(client, url).await?)?.len())
+    pub async fn count_usable_at(client: &reqwest::Client, url: &str) -> Result<usize, String> {
+        Ok(usable_keys(&fetch_text(client, url).await?)?.len())
     }
 
     /// The key with this id and algorithm; without an id, the only key with the algorithm.
     ///
     /// For an unknown key, fetches the URL first, at most every 30 s.
-    pub async fn key(&self, id: Option<&str>, algorithm: Algorithm, now: DateTime<Utc>) -> Option<DecodingKey> {
-        let known = self.find(id, algorithm);
+    pub async fn find_or_refresh(
+        &self,
+        id: Option<&str>,
+        algorithm: Algorithm,
+        now: DateTime<Utc>,
+    ) -> Option<DecodingKey> {
+        let known = self.find_cached(id, algorithm);
         let Some(remote) = &self.remote else { return known };
         let patience = TimeDelta::seconds(if known.is_some() { STALE_SECONDS } else { REFRESH_SECONDS });
         // If the key is known, do not wait for a fetch that another request has started.
@@ -99,13 +104,13 @@ impl Jwks {
             Err(_) => *remote.asked_at.lock().await,
         };
         if asked_at.is_some_and(|at| now - at < patience) {
-            return self.find(id, algorithm);
+            return self.find_cached(id, algorithm);
         }
         self.refresh(now).await;
-        self.find(id, algorithm)
+        self.find_cached(id, algorithm)
     }
 
-    fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
+    fn find_cached(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
         let keys = self.keys.read().clone();
         let mut fitting =
             keys.iter().filter(|key| key.algorithm == algorithm && (id.is_none() || key.id.as_deref() == id));
@@ -121,33 +126,33 @@ impl Jwks {
             return;
         }
         *asked_at = Some(now);
-        match fetch(&remote.client, &remote.url).await.and_then(|text| usable(&text)) {
+        match fetch_text(&remote.client, &remote.url).await.and_then(|text| usable_keys(&text)) {
             Ok(keys) => *self.keys.write() = Arc::new(keys),
             Err(why) => {
-                tracing::warn!(at = %remote.source, why, "could not refresh the JWKS: the known keys stay in use")
+                tracing::warn!(at = %remote.source, why, "could not refresh the JWKS: the known keys stay in use");
             }
         }
     }
 }
 
-async fn from_file(source: &JwksSource, path: &Path) -> Result<Vec<Key>> {
+async fn read_key_file(source: &JwksSource, path: &Path) -> Result<Vec<JwksKey>> {
     let unusable = |why: String| Error::Config(format!("TIDINGS_JWKS: {source} cannot be used: {why}"));
     let text = tokio::fs::read_to_string(path).await.map_err(|error| unusable(error.to_string()))?;
-    usable(&text).map_err(unusable)
+    usable_keys(&text).map_err(unusable)
 }
 
 /// The keys of a JWKS that are valid for signatures. Fails if there is none.
-fn usable(text: &str) -> Result<Vec<Key>, String> {
-    if is_reserved(text.as_bytes()) {
+fn usable_keys(text: &str) -> Result<Vec<JwksKey>, String> {
+    if has_reserved_key(text.as_bytes()) {
         return Err("it has a JSON key with the reserved prefix $serde_json::private::".into());
     }
     let set: JwkSet = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let keys: Vec<Key> = set.keys.iter().filter_map(key).collect();
+    let keys: Vec<JwksKey> = set.keys.iter().filter_map(usable_key).collect();
     if keys.is_empty() { Err("it has no RS256, ES256 or EdDSA key for signatures".into()) } else { Ok(keys) }
 }
 
 /// The key with its one algorithm; `None` if its declared use or algorithm does not fit its type.
-fn key(jwk: &Jwk) -> Option<Key> {
+fn usable_key(jwk: &Jwk) -> Option<JwksKey> {
     if jwk.common.public_key_use.as_ref().is_some_and(|of| *of != PublicKeyUse::Signature) {
         return None;
     }
@@ -168,5 +173,5 @@ fn key(jwk: &Jwk) -> Option<Key> {
     if jwk.common.key_algorithm.as_ref().is_some_and(|of| *of != said) {
         return None;
     }
-    Some(Key { id: jwk.common.key_id.clone(), algorithm, decoding: DecodingKey::from_jwk(jwk).ok()? })
+    Some(JwksKey { id: jwk.common.key_id.clone(), algorithm, decoding: DecodingKey::from_jwk(jwk).ok()? })
 }

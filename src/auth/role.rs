@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum CallerRole {
     /// An end user, in their own inbox.
     #[default]
     User,
@@ -17,7 +17,7 @@ pub enum Role {
     Admin,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for CallerRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::User => "user",

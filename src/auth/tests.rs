@@ -7,7 +7,7 @@ use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use super::{Claims, Role, Verifier, sign};
+use super::{CallerRole, TokenClaims, TokenVerifier, sign_claims};
 use crate::config::{AuthConfig, JwksSource};
 use crate::error::Error;
 
@@ -32,8 +32,8 @@ fn hs256(claims: &Value) -> String {
     encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(SECRET.as_bytes())).unwrap()
 }
 
-async fn by_secret() -> Verifier {
-    Verifier::new(&AuthConfig { secret: Some(SECRET.into()), ..AuthConfig::default() }).await.unwrap()
+async fn by_secret() -> TokenVerifier {
+    TokenVerifier::new(&AuthConfig { secret: Some(SECRET.into()), ..AuthConfig::default() }).await.unwrap()
 }
 
 fn pair(algorithm: Algorithm) -> (EncodingKey, Jwk) {
@@ -54,15 +54,15 @@ fn signed(algorithm: Algorithm, kid: Option<&str>) -> String {
     encode(&header, &claims(), &pair(algorithm).0).unwrap()
 }
 
-async fn by_jwks(algorithms: &[Algorithm]) -> Verifier {
+async fn by_jwks(algorithms: &[Algorithm]) -> TokenVerifier {
     let keys = algorithms.iter().map(|algorithm| pair(*algorithm).1).collect();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), serde_json::to_string(&JwkSet { keys }).unwrap()).unwrap();
     let jwks = Some(JwksSource::File(file.path().into()));
-    Verifier::new(&AuthConfig { jwks, secret: Some(SECRET.into()), ..AuthConfig::default() }).await.unwrap()
+    TokenVerifier::new(&AuthConfig { jwks, secret: Some(SECRET.into()), ..AuthConfig::default() }).await.unwrap()
 }
 
-async fn refused(verifier: &Verifier, token: &str) -> String {
+async fn refused(verifier: &TokenVerifier, token: &str) -> String {
     match verifier.verify(token, now()).await {
         Err(Error::Unauthenticated(why)) => why,
         other => panic!("{other:?}"),
@@ -71,15 +71,16 @@ async fn refused(verifier: &Verifier, token: &str) -> String {
 
 #[tokio::test]
 async fn a_token_that_we_signed_says_what_we_said() {
-    let said = Claims { tenant: "acme".into(), sub: "ada".into(), role: Role::Admin, exp: NOW + 1, scope: None };
-    let heard = by_secret().await.verify(&sign(SECRET, &said).unwrap(), now()).await.unwrap();
-    assert_eq!((heard.tenant.as_str(), heard.sub.as_str(), heard.role), ("acme", "ada", Role::Admin));
+    let said =
+        TokenClaims { tenant: "acme".into(), sub: "ada".into(), role: CallerRole::Admin, exp: NOW + 1, scope: None };
+    let heard = by_secret().await.verify(&sign_claims(SECRET, &said).unwrap(), now()).await.unwrap();
+    assert_eq!((heard.tenant.as_str(), heard.sub.as_str(), heard.role), ("acme", "ada", CallerRole::Admin));
 }
 
 #[tokio::test]
 async fn a_token_without_a_role_is_a_users() {
     let token = hs256(&json!({ "tenant": "acme", "sub": "ada", "exp": NOW + 60 }));
-    assert_eq!(by_secret().await.verify(&token, now()).await.unwrap().role, Role::User);
+    assert_eq!(by_secret().await.verify(&token, now()).await.unwrap().role, CallerRole::User);
 }
 
 #[tokio::test]
@@ -188,7 +189,7 @@ async fn a_token_that_says_something_twice_is_refused() {
     let (verifier, header) = (by_secret().await, r#"{"alg":"HS256"}"#);
     let payload = |more: &str| format!(r#"{{"tenant":"acme","sub":"ada","role":"user","exp":{}{more}}}"#, NOW + 60);
     let heard = verifier.verify(&signed_as_it_stands(header, &payload("")), now()).await.unwrap();
-    assert_eq!(heard.role, Role::User);
+    assert_eq!(heard.role, CallerRole::User);
     for twice in [
         r#""role":"admin""#,
         r#""role":"user""#,
@@ -244,7 +245,7 @@ async fn issuer_and_audience_count_where_they_are_configured() {
         audience: Some("tidings".into()),
         ..AuthConfig::default()
     };
-    let verifier = Verifier::new(&config).await.unwrap();
+    let verifier = TokenVerifier::new(&config).await.unwrap();
     let mut good = with("iss", json!("https://id.acme.test"));
     good["aud"] = json!(["shop", "tidings"]);
     verifier.verify(&hs256(&good), now()).await.unwrap();
@@ -284,7 +285,7 @@ async fn a_jwks_url_that_goes_away_leaves_its_keys_behind() {
     let url = format!("http://{}/jwks", listener.local_addr().unwrap());
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
     let config = AuthConfig { jwks: Some(JwksSource::Url(url)), ..AuthConfig::default() };
-    let verifier = Verifier::new(&config).await.unwrap();
+    let verifier = TokenVerifier::new(&config).await.unwrap();
     server.abort();
     let _ = server.await;
 
@@ -304,7 +305,7 @@ async fn a_jwks_file_without_a_usable_key_stops_the_start() {
     for text in ["", "{}", r#"{"keys":[]}"#, r#"{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}"#] {
         std::fs::write(file.path(), text).unwrap();
         let jwks = Some(JwksSource::File(file.path().into()));
-        let result = Verifier::new(&AuthConfig { jwks, ..AuthConfig::default() }).await;
+        let result = TokenVerifier::new(&AuthConfig { jwks, ..AuthConfig::default() }).await;
         assert!(matches!(result, Err(Error::Config(_))), "{text}");
     }
 }

@@ -7,21 +7,21 @@ use jsonwebtoken::{DecodingKey, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::claims::Unique;
+use super::claims::UniqueClaims;
 use crate::error::{Error, Result};
-use crate::json::is_reserved;
+use crate::json::has_reserved_key;
 
 /// The `aud` claim.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub enum Audience {
+pub enum TokenAudience {
     One(String),
     Many(Vec<String>),
 }
 
-impl Audience {
+impl TokenAudience {
     /// Whether it includes this audience.
-    pub fn has(&self, whom: &str) -> bool {
+    pub fn contains(&self, whom: &str) -> bool {
         match self {
             Self::One(of) => of == whom,
             Self::Many(all) => all.iter().any(|of| of == whom),
@@ -33,18 +33,18 @@ impl Audience {
 pub const NAME: &str = "must have 1 to 128 characters, no control characters and no white space at its ends";
 
 /// Whether a claim can name a tenant or a user.
-pub fn is_name(claim: &str) -> bool {
+pub fn is_valid_name(claim: &str) -> bool {
     (1..=128).contains(&claim.chars().count())
         && !claim.chars().any(char::is_control)
         && claim.trim().len() == claim.len()
 }
 
 /// The header of a token, which is not verified yet.
-pub fn header(token: &str) -> Result<Header> {
+pub fn parse_header(token: &str) -> Result<Header> {
     let refuse = |why: &str| Error::Unauthenticated(why.to_owned());
     // Also checks the claims, because a person may have chosen their values.
     let mut parts = token.split('.').take(2).filter_map(|part| URL_SAFE_NO_PAD.decode(part).ok());
-    if parts.any(|part| is_reserved(&part)) {
+    if parts.any(|part| has_reserved_key(&part)) {
         return Err(refuse("the token cannot be read"));
     }
     let header = decode_header(token).map_err(|_| refuse("the token cannot be read"))?;
@@ -55,14 +55,14 @@ pub fn header(token: &str) -> Result<Header> {
 }
 
 /// Verifies that one of the keys signed the token, and returns its claims without validating them.
-pub fn signed(token: &str, header: &Header, keys: &[DecodingKey]) -> Result<Map<String, Value>> {
+pub fn verify_signature(token: &str, header: &Header, keys: &[DecodingKey]) -> Result<Map<String, Value>> {
     let mut validation = Validation::new(header.alg);
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
     let mut why = ErrorKind::InvalidSignature;
     for key in keys {
-        match decode::<Unique>(token, key, &validation).map_err(jsonwebtoken::errors::Error::into_kind) {
+        match decode::<UniqueClaims>(token, key, &validation).map_err(jsonwebtoken::errors::Error::into_kind) {
             Ok(token) => return Ok(token.claims.0),
             Err(error) => why = error,
         }
@@ -70,19 +70,19 @@ pub fn signed(token: &str, header: &Header, keys: &[DecodingKey]) -> Result<Map<
             break;
         }
     }
-    Err(unreadable(&why))
+    Err(invalid_token(&why))
 }
 
 /// Error for a token that cannot be decoded. Claims are parsed only after the signature was verified.
-fn unreadable(why: &ErrorKind) -> Error {
+fn invalid_token(why: &ErrorKind) -> Error {
     match why {
-        ErrorKind::Json(error) => malformed(error),
+        ErrorKind::Json(error) => invalid_claims(error),
         _ => Error::Unauthenticated("the token's signature is wrong".into()),
     }
 }
 
 /// Error for claims that are missing or malformed.
-pub fn malformed(error: &serde_json::Error) -> Error {
+pub fn invalid_claims(error: &serde_json::Error) -> Error {
     let told = error.to_string();
     // Cut off the position: the payload is not visible in an encoded token.
     let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);

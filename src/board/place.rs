@@ -5,11 +5,11 @@ use entity::ids::{ChannelId, TenantId, UserId};
 use crate::hub::Notice;
 
 /// A random value under an invalidation key. None is used twice under the same key.
-pub type Token = u64;
+pub type InvalidationToken = u64;
 
 /// An invalidation key: its token is deleted when something changes that an inbox shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum InvalidationKey {
     /// The user's inbox changed or received an item, the user's subscriptions changed, or the user was erased.
     User(UserId),
     /// The tenant's catalogue, a notification or a sender's profile changed, or a user was erased.
@@ -18,14 +18,14 @@ pub enum Place {
     Channels(TenantId, u8),
 }
 
-impl Place {
+impl InvalidationKey {
     /// The key for a channel.
-    pub fn of(tenant: TenantId, channel: ChannelId) -> Self {
-        Self::Channels(tenant, share(channel))
+    pub fn for_channel(tenant: TenantId, channel: ChannelId) -> Self {
+        Self::Channels(tenant, channel_share(channel))
     }
 
     /// The Redis key.
-    pub fn key(self, prefix: &str) -> String {
+    pub fn redis_key(self, prefix: &str) -> String {
         match self {
             Self::User(user) => format!("{prefix}u{user}"),
             Self::Tenant(tenant) => format!("{prefix}t{tenant}"),
@@ -35,18 +35,18 @@ impl Place {
 }
 
 /// A channel's share, one of 256 of its tenant. Each has one key, which all subscribers of its channels watch.
-pub fn share(channel: ChannelId) -> u8 {
+pub fn channel_share(channel: ChannelId) -> u8 {
     channel.0.to_le_bytes()[0]
 }
 
 /// The keys that a commit invalidates.
-pub fn concerned(notice: &Notice) -> impl Iterator<Item = Place> {
+pub fn invalidated_keys(notice: &Notice) -> impl Iterator<Item = InvalidationKey> {
     let Notice { tenant, channels, users, changed, items, listeners, erased, catalogue, doubtful, everybody, .. } =
         notice;
     let of_tenant = *catalogue || *doubtful || *everybody || !items.is_empty() || !erased.is_empty();
-    let users = [users, changed, listeners, erased].into_iter().flatten().map(|user| Place::User(*user));
-    let channels = channels.iter().map(|channel| Place::of(*tenant, *channel));
-    of_tenant.then_some(Place::Tenant(*tenant)).into_iter().chain(users).chain(channels)
+    let users = [users, changed, listeners, erased].into_iter().flatten().map(|user| InvalidationKey::User(*user));
+    let channels = channels.iter().map(|channel| InvalidationKey::for_channel(*tenant, *channel));
+    of_tenant.then_some(InvalidationKey::Tenant(*tenant)).into_iter().chain(users).chain(channels)
 }
 
 #[cfg(test)]
@@ -58,9 +58,9 @@ mod tests {
     #[test]
     fn what_changes_an_inbox_concerns_a_place() {
         let of = |change: fn(&mut Notice)| {
-            let mut notice = Notice::of(TenantId(7));
+            let mut notice = Notice::for_tenant(TenantId(7));
             change(&mut notice);
-            concerned(&notice).map(|place| place.key("")).collect::<Vec<_>>().join(" ")
+            invalidated_keys(&notice).map(|place| place.redis_key("")).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(of(|notice| notice.users = vec![UserId(1), UserId(2)]), "u1 u2");
         assert_eq!(of(|notice| notice.changed = vec![UserId(1)]), "u1");

@@ -18,7 +18,7 @@ pub const MOST: Millis = 60_000;
 ///
 /// With SQLite, and with a clock set by a test, the node's own clock is used alone.
 #[derive(Debug)]
-pub struct Agreed {
+pub struct SharedClock {
     own: Clock,
     follows: bool,
     began: Instant,
@@ -29,10 +29,10 @@ pub struct Agreed {
     ahead: AtomicI64,
 }
 
-impl Agreed {
+impl SharedClock {
     /// Starts from the node's own clock. `has_other`: whether the database has a clock of its own to follow.
     pub fn new(own: Clock, has_other: bool) -> Self {
-        let (follows, began_at) = (has_other && !own.is_set(), own.now());
+        let (follows, began_at) = (has_other && !own.is_fixed(), own.now());
         Self {
             own,
             follows,
@@ -56,37 +56,37 @@ impl Agreed {
     ///
     /// The answer is from some moment between the request and its arrival. Only the part outside that interval counts
     /// as a difference, so a slow answer does not move a correct clock.
-    pub async fn compare<E>(&self, elsewhere: impl Future<Output = Result<Millis, E>>) -> Result<(), E> {
+    pub async fn compare_with<E>(&self, elsewhere: impl Future<Output = Result<Millis, E>>) -> Result<(), E> {
         if !self.follows {
             return Ok(());
         }
         let asked = (self.own.now(), self.now());
         let theirs = elsewhere.await?;
         let answered = (self.own.now(), self.now());
-        let ahead = lead(theirs, asked.0, answered.0);
+        let ahead = certain_lead(theirs, asked.0, answered.0);
         self.ahead.store(ahead, Ordering::SeqCst);
         if ahead.abs() <= MOST {
             self.has_settled.store(true, Ordering::SeqCst);
         }
         if ahead.abs() <= MOST || !self.has_settled.load(Ordering::SeqCst) {
-            self.began_at.fetch_sub(lead(theirs, asked.1, answered.1), Ordering::SeqCst);
+            self.began_at.fetch_sub(certain_lead(theirs, asked.1, answered.1), Ordering::SeqCst);
         }
         Ok(())
     }
 
     /// Milliseconds that this machine's clock was ahead of the database's at the last comparison. Negative if behind.
-    pub fn ahead(&self) -> Millis {
+    pub fn ahead_millis(&self) -> Millis {
         self.ahead.load(Ordering::SeqCst)
     }
 
     /// Whether one of the two clocks must be wrong.
     pub fn is_in_doubt(&self) -> bool {
-        self.ahead().abs() > MOST
+        self.ahead_millis().abs() > MOST
     }
 
     /// The difference, for logs and `/readyz`.
-    pub fn told(&self) -> String {
-        match self.ahead() / 1000 {
+    pub fn describe_difference(&self) -> String {
+        match self.ahead_millis() / 1000 {
             0 => "the clock of this node agrees with the database's".into(),
             seconds @ ..0 => format!("the clock of this node is {} s behind the database's", seconds.abs()),
             seconds => format!("the clock of this node is {seconds} s ahead of the database's"),
@@ -95,7 +95,7 @@ impl Agreed {
 }
 
 /// By how much a clock that read `asked` before and `answered` after is certainly ahead of `theirs`.
-fn lead(theirs: Millis, asked: Millis, answered: Millis) -> Millis {
+fn certain_lead(theirs: Millis, asked: Millis, answered: Millis) -> Millis {
     if theirs < asked {
         asked.saturating_sub(theirs)
     } else if theirs > answered {
@@ -111,42 +111,42 @@ mod tests {
 
     use chrono::TimeDelta;
 
-    use super::{Agreed, Clock};
+    use super::{Clock, SharedClock};
 
     const DAY: i64 = 86_400_000;
 
     /// The node reads a database clock that is off by this many milliseconds.
-    async fn hear(node: &Agreed, off: i64) {
-        node.compare(async { Ok::<_, Infallible>(Clock::System.now() + off) }).await.unwrap();
+    async fn hear(node: &SharedClock, off: i64) {
+        node.compare_with(async { Ok::<_, Infallible>(Clock::System.now() + off) }).await.unwrap();
     }
 
     /// By how many seconds the node is off, rounded to 10 s.
-    fn off(node: &Agreed) -> i64 {
+    fn off(node: &SharedClock) -> i64 {
         (node.now() - Clock::System.now() + 5_000).div_euclid(10_000) * 10
     }
 
     #[tokio::test]
     async fn a_node_goes_by_the_database_whatever_its_own_clock_says() {
         for days in [-40, 0, 40] {
-            let node = Agreed::new(Clock::skewed(TimeDelta::days(days)), true);
+            let node = SharedClock::new(Clock::skewed_by(TimeDelta::days(days)), true);
             hear(&node, 0).await;
             assert_eq!((off(&node), node.is_in_doubt()), (0, days != 0));
         }
-        let near = Agreed::new(Clock::skewed(TimeDelta::seconds(50)), true);
+        let near = SharedClock::new(Clock::skewed_by(TimeDelta::seconds(50)), true);
         hear(&near, 0).await;
         assert_eq!((off(&near), near.is_in_doubt()), (0, false));
     }
 
     #[tokio::test]
     async fn a_clock_that_jumps_later_changes_nothing() {
-        let own = Clock::skewed(TimeDelta::zero());
-        let node = Agreed::new(own.clone(), true);
+        let own = Clock::skewed_by(TimeDelta::zero());
+        let node = SharedClock::new(own.clone(), true);
         hear(&node, 0).await;
         own.advance(TimeDelta::days(40));
         assert_eq!(off(&node), 0, "before the clocks are compared");
         hear(&node, 0).await;
         assert_eq!((off(&node), node.is_in_doubt()), (0, true));
-        assert_eq!(node.told(), "the clock of this node is 3456000 s ahead of the database's");
+        assert_eq!(node.describe_difference(), "the clock of this node is 3456000 s ahead of the database's");
         own.advance(TimeDelta::days(-40));
         hear(&node, 0).await;
         assert!(!node.is_in_doubt());
@@ -158,20 +158,20 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_took_long_moves_nothing_that_is_right() {
-        let own = Clock::skewed(TimeDelta::zero());
-        let node = Agreed::new(own.clone(), true);
+        let own = Clock::skewed_by(TimeDelta::zero());
+        let node = SharedClock::new(own.clone(), true);
         let late = async {
             let then = Clock::System.now();
             own.advance(TimeDelta::minutes(10));
             Ok::<_, Infallible>(then)
         };
-        node.compare(late).await.unwrap();
+        node.compare_with(late).await.unwrap();
         assert_eq!((off(&node), node.is_in_doubt()), (0, false));
     }
 
     #[test]
     fn a_clock_that_a_test_sets_is_not_compared() {
-        let set = Clock::set(super::super::calendar(7));
-        assert_eq!(Agreed::new(set, true).now(), 7);
+        let set = Clock::fixed_at(super::super::to_date_time(7));
+        assert_eq!(SharedClock::new(set, true).now(), 7);
     }
 }

@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 /// Milliseconds since 1970, as in the tables.
 pub type Millis = i64;
 
-pub use agreed::Agreed;
+pub use agreed::SharedClock;
 
 /// The clock of one node.
 #[derive(Clone, Debug, Default)]
@@ -26,17 +26,17 @@ pub enum Clock {
 
 impl Clock {
     /// A clock that stands at `now` until it is advanced.
-    pub fn set(now: DateTime<Utc>) -> Self {
+    pub fn fixed_at(now: DateTime<Utc>) -> Self {
         Self::Set(Arc::new(AtomicI64::new(now.timestamp_millis())))
     }
 
     /// The machine's clock, off by `by`.
-    pub fn skewed(by: TimeDelta) -> Self {
+    pub fn skewed_by(by: TimeDelta) -> Self {
         Self::Skewed(Arc::new(AtomicI64::new(by.num_milliseconds())))
     }
 
     /// Whether it stands still, and so cannot be compared with another clock.
-    pub fn is_set(&self) -> bool {
+    pub fn is_fixed(&self) -> bool {
         matches!(self, Self::Set(_))
     }
 
@@ -59,13 +59,13 @@ impl Clock {
 }
 
 /// Parses an RFC 3339 timestamp. The error says what the text must be.
-pub fn instant(text: &str) -> Result<Millis, &'static str> {
+pub fn parse_instant(text: &str) -> Result<Millis, &'static str> {
     let instant = DateTime::parse_from_rfc3339(text);
     let instant = instant.map_err(|_| "must be an instant such as 2026-11-21T08:30:00.000Z (RFC 3339)")?;
     Ok(instant.timestamp_millis())
 }
 
 /// As a calendar date. Times outside of chrono's 262,000 years do not occur.
-pub fn calendar(at: Millis) -> DateTime<Utc> {
+pub fn to_date_time(at: Millis) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at).unwrap_or_default()
 }

@@ -4,26 +4,26 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use entity::ids::UserId;
 use serde_json::json;
-use tidings::clock::calendar;
-use tidings::config::Config;
-use tidings::database::Use;
-use tidings::domain::audit::{self, Entry, Filter, Subject};
+use tidings::clock::to_date_time;
+use tidings::config::ServerConfig;
+use tidings::database::FileAccess;
+use tidings::domain::audit::{self, AuditCriteria, AuditRecord, SubjectKind};
 use tidings::domain::{tenant, user};
 use tidings::error::Result;
-use tidings::model::actor::{Origin, Staff};
-use tidings::model::slice::Slice;
+use tidings::model::actor::{NetworkClass, StaffKind};
+use tidings::model::slice::PageRange;
 
-use super::say::say;
-use super::serve::start_over;
+use super::say::print_line;
+use super::serve::open_existing_app;
 
 /// Entries per page.
 const ENTRIES: usize = 500;
 
 /// Options of `tidings audit`.
 #[derive(Args)]
-pub struct Audit {
+pub struct AuditCommand {
     #[command(flatten)]
-    config: Box<Config>,
+    config: Box<ServerConfig>,
     /// Tenant to print the audit log of.
     #[arg(long)]
     tenant: String,
@@ -32,26 +32,26 @@ pub struct Audit {
     since: Option<DateTime<Utc>>,
 }
 
-impl Audit {
+impl AuditCommand {
     /// Prints the entries, newest first, one per line.
     pub async fn run(self) -> Result<()> {
-        let (_held, app) = start_over(*self.config, Use::Beside).await?;
-        let tenant = tenant::existing(&app, &self.tenant).await?;
-        let filter = Filter { since: self.since.map(|at| at.timestamp_millis()), ..Filter::default() };
+        let (_held, app) = open_existing_app(*self.config, FileAccess::Beside).await?;
+        let tenant = tenant::get_existing(&app, &self.tenant).await?;
+        let filter = AuditCriteria { since: self.since.map(|at| at.timestamp_millis()), ..AuditCriteria::default() };
         let mut place = None;
         loop {
-            let page = audit::page(&app, &tenant, &filter, &Slice::first(ENTRIES, place)).await?;
-            let users = page.entries.iter().filter(|(_, of)| of.kind == Subject::User);
+            let page = audit::load_page(&app, &tenant, &filter, &PageRange::first_page(ENTRIES, place)).await?;
+            let users = page.entries.iter().filter(|(_, of)| of.kind == SubjectKind::User);
             let users = users.filter_map(|(_, of)| of.subject.as_deref()?.parse().ok().map(UserId));
             let users: Vec<UserId> = users.collect();
-            let names = user::profiles(&app, &tenant, &users).await?;
+            let names = user::load_profiles(&app, &tenant, &users).await?;
             for (_, entry) in &page.entries {
                 let user = || names.get(&UserId(entry.subject.as_deref()?.parse().ok()?));
                 let subject = match entry.kind {
-                    Subject::User => user().map(|user| user.external_id.clone()),
+                    SubjectKind::User => user().map(|user| user.external_id.clone()),
                     _ => entry.subject.clone(),
                 };
-                say(&line(entry, subject.as_deref()))?;
+                print_line(&format_entry(entry, subject.as_deref()))?;
             }
             place = page.goes_on_at;
             if place.is_none() {
@@ -63,32 +63,32 @@ impl Audit {
     }
 }
 
-fn line(of: &Entry, subject: Option<&str>) -> String {
+fn format_entry(of: &AuditRecord, subject: Option<&str>) -> String {
     let role = match of.actor.staff {
-        Staff::Service => "service",
-        Staff::Admin => "admin",
+        StaffKind::Service => "service",
+        StaffKind::Admin => "admin",
     };
     let origin = match of.actor.origin {
-        Origin::Unknown => "unknown",
-        Origin::Loopback => "loopback",
-        Origin::Private => "private",
-        Origin::Public => "public",
+        NetworkClass::Unknown => "unknown",
+        NetworkClass::Loopback => "loopback",
+        NetworkClass::Private => "private",
+        NetworkClass::Public => "public",
     };
     let kind = match of.kind {
-        Subject::Tenant => "tenant",
-        Subject::User => "user",
-        Subject::Group => "group",
-        Subject::View => "view",
-        Subject::Notification => "notification",
-        Subject::MessageType => "messageType",
-        Subject::Reason => "reason",
-        Subject::ViewCode => "viewCode",
-        Subject::Rule => "rule",
-        Subject::Endpoint => "endpoint",
-        Subject::TargetType => "targetType",
+        SubjectKind::Tenant => "tenant",
+        SubjectKind::User => "user",
+        SubjectKind::Group => "group",
+        SubjectKind::View => "view",
+        SubjectKind::Notification => "notification",
+        SubjectKind::MessageType => "messageType",
+        SubjectKind::Reason => "reason",
+        SubjectKind::ViewCode => "viewCode",
+        SubjectKind::Rule => "rule",
+        SubjectKind::Endpoint => "endpoint",
+        SubjectKind::TargetType => "targetType",
     };
     let line = json!({
-        "at": calendar(of.at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+        "at": to_date_time(of.at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
         "role": role,
         "name": of.actor.name,
         "origin": origin,

@@ -7,21 +7,21 @@ use tidings::config::DatabaseConfig;
 use tidings::database;
 use tidings::error::Result;
 
-use super::say::say_done;
+use super::say::print_result;
 
 /// Options of `tidings backup`.
 #[derive(Args)]
-pub struct Backup {
+pub struct BackupCommand {
     /// File to create; it must not exist.
     target: PathBuf,
     #[command(flatten)]
     database: DatabaseConfig,
 }
 
-impl Backup {
+impl BackupCommand {
     /// Copies the database, checks the copy, and prints its size and counts.
     pub async fn run(self) -> Result<()> {
-        let copy = database::backup(self.database.url(), &self.target, stopped()).await?;
+        let copy = database::backup(self.database.url(), &self.target, stop_signal()).await?;
         let told = format!(
             "{}: {} bytes, {} tenants, {} log entries\n",
             self.target.display(),
@@ -29,12 +29,12 @@ impl Backup {
             copy.tenants,
             copy.entries
         );
-        say_done(&told, "the copy was written and checked")
+        print_result(&told, "the copy was written and checked")
     }
 }
 
 /// Resolves on SIGINT, SIGTERM or SIGHUP. Signals count from this call on, not only from the first poll.
-fn stopped() -> impl Future<Output = ()> {
+fn stop_signal() -> impl Future<Output = ()> {
     #[cfg(unix)]
     let mut heard = {
         use tokio::signal::unix::{SignalKind, signal};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tidings::auth::Role;
-use tidings::config::{AuthConfig, Config, KEY_BYTES};
+use tidings::auth::CallerRole;
+use tidings::config::{AuthConfig, KEY_BYTES, ServerConfig};
 use tidings::demo;
 use tidings::error::{Error, Result};
 
-use super::say::say;
-use super::serve::{serve_over, start};
-use super::token::Token;
+use super::say::print_line;
+use super::serve::{open_app, serve_app};
+use super::token::TokenCommand;
 
 /// Public, so that backends can sign tokens with it, too. Not used if the operator sets a secret.
 const SECRET: &str = "demo-secret-for-trying-out-only-0000";
@@ -22,8 +22,9 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// Serves the demo on this machine, over a database that is thrown away.
 ///
-/// Fails with `Config` if a database is set or if other machines could reach the server: the demo's tokens are public.
-pub async fn serve(mut config: Config) -> Result<()> {
+/// Fails with `ServerConfig` if a database is set or if other machines could reach the server: the demo's tokens are
+/// public.
+pub async fn serve(mut config: ServerConfig) -> Result<()> {
     if config.database.url.is_some() {
         let why = "DATABASE_URL is set, but the tokens of --demo are public, so it only runs on a temporary database: \
             leave out one of the two";
@@ -41,28 +42,28 @@ pub async fn serve(mut config: Config) -> Result<()> {
     auth.secret.get_or_insert_with(|| SECRET.to_owned());
     let auth = auth.clone();
     config.wire.local_origins = true;
-    let folder = folder()?;
+    let folder = temporary_folder()?;
     config.database.url = Some(format!("sqlite://{}?mode=rwc", folder.join("demo.db").display()));
     if config.keys.key.is_none() {
         // Everything encrypted with this key is deleted with the database.
-        config.keys.key = Some(key()?);
+        config.keys.key = Some(random_secret()?);
     }
-    let (_held, app) = start(config).await?;
-    demo::fill(&app).await?;
+    let (_held, app) = open_app(config).await?;
+    demo::fill_tenant(&app).await?;
     let pages = demo::routes(app.clone());
-    let served = serve_over(app, pages, async |address| greet(&auth, address)).await;
+    let served = serve_app(app, pages, async |address| print_welcome(&auth, address)).await;
     // A folder left among the temporary files does no harm.
     let _ = std::fs::remove_dir_all(folder);
     served
 }
 
-fn key() -> Result<String> {
+fn random_secret() -> Result<String> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(Error::internal)?;
     Ok(URL_SAFE_NO_PAD.encode(key))
 }
 
-fn folder() -> Result<std::path::PathBuf> {
+fn temporary_folder() -> Result<std::path::PathBuf> {
     let mut random = [0_u8; 6];
     getrandom::fill(&mut random).map_err(Error::internal)?;
     let folder = std::env::temp_dir().join(format!("tidings-demo-{}", URL_SAFE_NO_PAD.encode(random)));
@@ -70,10 +71,10 @@ fn folder() -> Result<std::path::PathBuf> {
     Ok(folder)
 }
 
-fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
-    let of = |name: &str, role| Token::of(auth, demo::TENANT, name, role, DAY).sign();
+fn print_welcome(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
+    let of = |name: &str, role| TokenCommand::for_user(auth, demo::TENANT, name, role, DAY).sign();
     let (user, service, admin) =
-        (of(demo::USER, Role::User)?, of("shop", Role::Service)?, of("operator", Role::Admin)?);
+        (of(demo::USER, CallerRole::User)?, of("shop", CallerRole::Service)?, of("operator", CallerRole::Admin)?);
     let (tenant, name) = (demo::TENANT, demo::USER);
     let known = if auth.secret.as_deref() == Some(SECRET) {
         format!(
@@ -83,7 +84,7 @@ fn greet(auth: &AuthConfig, address: SocketAddr) -> Result<()> {
     } else {
         String::new()
     };
-    say(&format!(
+    print_line(&format!(
         "\nThe demo is ready: the users of the tenant {tenant} have two weeks of notifications.\n\n\
          An example product with the bell, the operator's desk, and the console:\n\n  \
            product  http://{address}/demo\n  \

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::say::say;
+use super::say::print_line;
 
 /// Time limit for connecting and reading the response.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -20,7 +20,7 @@ const ANSWER: u64 = 4096;
 
 /// Options of `tidings health`.
 #[derive(Args)]
-pub struct Health {
+pub struct HealthCommand {
     #[command(flatten)]
     listen: ListenConfig,
     /// Ask whether the server is ready to serve (`/readyz`), not only whether it is alive (`/healthz`).
@@ -28,13 +28,13 @@ pub struct Health {
     ready: bool,
 }
 
-impl Health {
+impl HealthCommand {
     /// Sends the request and prints the response. Fails unless the status is 200.
     pub async fn run(self) -> Result<()> {
-        let address = reachable(self.listen.admin.unwrap_or(self.listen.address));
+        let address = reachable_address(self.listen.admin.unwrap_or(self.listen.address));
         let path = if self.ready { "/readyz" } else { "/healthz" };
         let failed = |why: String| Error::Unavailable(format!("http://{address}{path}: {why}"));
-        let answer = timeout(PATIENCE, ask(address, path)).await;
+        let answer = timeout(PATIENCE, send_request(address, path)).await;
         let answer = answer.map_err(|_| failed(format!("no answer in {} s", PATIENCE.as_secs())))?;
         let answer = answer.map_err(|error| failed(error.to_string()))?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -46,12 +46,12 @@ impl Health {
                 (_, body) => body.to_owned(),
             }));
         }
-        say(body)
+        print_line(body)
     }
 }
 
 /// Replaces an unspecified address (`0.0.0.0`, `::`) by the loopback address.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+fn reachable_address(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -60,7 +60,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-async fn ask(address: SocketAddr, path: &str) -> std::io::Result<String> {
+async fn send_request(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

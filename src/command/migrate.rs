@@ -2,14 +2,14 @@
 
 use clap::Args;
 use tidings::config::DatabaseConfig;
-use tidings::database::{self, Held, Use};
+use tidings::database::{self, FileAccess, FileLock};
 use tidings::error::Result;
 
-use super::say::{say, say_done};
+use super::say::{print_line, print_result};
 
 /// Options of `tidings migrate`.
 #[derive(Args)]
-pub struct Migrate {
+pub struct MigrateCommand {
     #[command(flatten)]
     database: DatabaseConfig,
     /// Revert all migrations instead, which deletes ALL data. Refused while servers run.
@@ -20,27 +20,27 @@ pub struct Migrate {
     yes: bool,
 }
 
-impl Migrate {
+impl MigrateCommand {
     /// Runs the migrations and prints their names.
     pub async fn run(self) -> Result<()> {
         let database = if self.down {
-            self.database.past_the_pooler()?
+            self.database.without_pooler()?
         } else {
-            self.database.directly().unwrap_or(self.database)
+            self.database.with_direct_url().unwrap_or(self.database)
         };
-        let _held = Held::of(database.url(), if self.down { Use::Alone } else { Use::Beside })?;
+        let _held = FileLock::acquire(database.url(), if self.down { FileAccess::Alone } else { FileAccess::Beside })?;
         let db = database::open(&database).await?;
         let (word, done) = if self.down {
-            db.is_left_alone().await?;
-            ("reverted", db.unmigrate().await?)
+            db.check_no_other_clients().await?;
+            ("reverted", db.revert_migrations().await?)
         } else {
             ("applied", db.migrate().await?)
         };
         db.close().await;
         if done.is_empty() {
-            return say("nothing to do: the database is up to date\n");
+            return print_line("nothing to do: the database is up to date\n");
         }
         let told: Vec<String> = done.iter().map(|name| format!("{word}: {name}")).collect();
-        say_done(&format!("{}\n", told.join("\n")), &format!("{} migrations are {word}", done.len()))
+        print_result(&format!("{}\n", told.join("\n")), &format!("{} migrations are {word}", done.len()))
     }
 }

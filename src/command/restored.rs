@@ -1,22 +1,22 @@
 //! `tidings restored`: prepares a restored database before it is served.
 
 use clap::Args;
-use tidings::config::Config;
-use tidings::database::Use;
+use tidings::config::ServerConfig;
+use tidings::database::FileAccess;
 use tidings::domain;
 use tidings::error::Result;
 
-use super::say::say_done;
-use super::serve::start_over;
+use super::say::print_result;
+use super::serve::open_existing_app;
 
 /// Default of `--by`.
 const BY: i64 = 10_000_000;
 
 /// Options of `tidings restored`.
 #[derive(Args)]
-pub struct Restored {
+pub struct PostRestoreCommand {
     #[command(flatten)]
-    config: Box<Config>,
+    config: Box<ServerConfig>,
     /// How far to raise all ids and log positions: more than all tenants together can have created or published since
     /// the backup; 1,000 to 1,000,000,000.
     #[arg(long, default_value_t = BY, value_parser = clap::value_parser!(i64).range(1_000..=1_000_000_000))]
@@ -26,19 +26,19 @@ pub struct Restored {
     yes: bool,
 }
 
-impl Restored {
+impl PostRestoreCommand {
     /// Raises all numbers that clients may remember, so that none is reused for something else.
     pub async fn run(self) -> Result<()> {
         let mut config = *self.config;
-        config.database = config.database.past_the_pooler()?;
-        let (_held, app) = start_over(config, Use::Alone).await?;
-        app.db.is_left_alone().await?;
-        let tenants = domain::chore::restored::restored(&app, self.by).await?;
+        config.database = config.database.without_pooler()?;
+        let (_held, app) = open_existing_app(config, FileAccess::Alone).await?;
+        app.db.check_no_other_clients().await?;
+        let tenants = domain::chore::restored::advance_numbers(&app, self.by).await?;
         app.db.close().await;
         let told = format!(
             "raised the numbers of {tenants} tenants by {}: ids and cursors that clients know are not used again\n",
             self.by
         );
-        say_done(&told, "the numbers were raised")
+        print_result(&told, "the numbers were raised")
     }
 }

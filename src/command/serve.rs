@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use axum::Router;
 use tidings::app::App;
-use tidings::config::Config;
-use tidings::database::{self, Held, Use};
+use tidings::config::ServerConfig;
+use tidings::database::{self, FileAccess, FileLock};
 use tidings::error::{Error, Result};
 use tidings::http::Server;
 use tidings::worker;
 
 /// Locks and opens the database for serving. Creates and migrates it if necessary.
-pub async fn start(config: Config) -> Result<(Held, Arc<App>)> {
+pub async fn open_app(config: ServerConfig) -> Result<(FileLock, Arc<App>)> {
     config.check()?;
-    let held = Held::of(config.database.url(), Use::Serving)?;
+    let held = FileLock::acquire(config.database.url(), FileAccess::Serving)?;
     let clock = config.clock();
     Ok((held, App::start(config, clock).await?))
 }
 
 /// Opens an existing database for another command.
 ///
-/// Fails with `Config` if the database does not exist.
-pub async fn start_over(config: Config, wanted: Use) -> Result<(Held, Arc<App>)> {
+/// Fails with `ServerConfig` if the database does not exist.
+pub async fn open_existing_app(config: ServerConfig, wanted: FileAccess) -> Result<(FileLock, Arc<App>)> {
     config.check()?;
     let url = config.database.url();
-    if let Some(file) = database::file_of(url).filter(|file| !file.exists()) {
+    if let Some(file) = database::sqlite_path(url).filter(|file| !file.exists()) {
         return Err(Error::Config(format!("there is no database {}: is DATABASE_URL right?", file.display())));
     }
-    let held = Held::of(url, wanted)?;
+    let held = FileLock::acquire(url, wanted)?;
     let there = database::open(&config.database).await?;
-    let is_made = there.is_made().await;
+    let is_made = there.check_migrated().await;
     there.close().await;
     is_made?;
     let clock = config.clock();
@@ -38,20 +38,20 @@ pub async fn start_over(config: Config, wanted: Use) -> Result<(Held, Arc<App>)>
 }
 
 /// Serves until a shutdown signal. Calls `greet` with the address once the server listens.
-pub async fn serve(config: Config, greet: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
-    let (_held, app) = start(config).await?;
-    serve_over(app, Router::new(), greet).await
+pub async fn serve(config: ServerConfig, greet: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
+    let (_held, app) = open_app(config).await?;
+    serve_app(app, Router::new(), greet).await
 }
 
 /// Serves an application that is already open, with additional pages.
-pub async fn serve_over(app: Arc<App>, pages: Router, greet: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
+pub async fn serve_app(app: Arc<App>, pages: Router, greet: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
     let listener = tidings::http::listen(app.config.listen.address)?;
     let address = listener.local_addr().map_err(Error::internal)?;
     tracing::info!(%address, database = ?app.db.backend(), "serving");
     greet(address).await?;
     let live = Arc::default();
     let worker = worker::start(&app, &live).await?;
-    Server::new(app.clone(), live).with(pages).serve(listener, told_to_stop()).await?;
+    Server::new(app.clone(), live).with_pages(pages).serve(listener, shutdown_signal()).await?;
     worker.stop().await;
     app.sources.close().await;
     tracing::info!("stopped");
@@ -60,7 +60,7 @@ pub async fn serve_over(app: Arc<App>, pages: Router, greet: impl AsyncFnOnce(So
 }
 
 /// Resolves on Ctrl-C, or on SIGTERM from a process supervisor.
-async fn told_to_stop() {
+async fn shutdown_signal() {
     let interrupt = async {
         // If the signal cannot be received, wait forever: the server must not stop for that reason.
         if tokio::signal::ctrl_c().await.is_err() {

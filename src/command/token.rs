@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use tidings::auth::{Claims, Role, issue};
+use tidings::auth::{CallerRole, TokenClaims, issue_token};
 use tidings::clock::Clock;
 use tidings::config::AuthConfig;
 use tidings::error::Result;
@@ -11,17 +11,17 @@ use tidings::model::check;
 
 /// Options of `tidings token`.
 #[derive(Args)]
-pub struct Token {
+pub struct TokenCommand {
     /// Tenant that the token gives access to.
-    #[arg(long, value_parser = id)]
+    #[arg(long, value_parser = parse_id)]
     tenant: String,
     /// User that the token identifies; for services and operators, any name.
-    #[arg(long, value_parser = id, required_unless_present = "role", required_if_eq("role", "user"))]
+    #[arg(long, value_parser = parse_id, required_unless_present = "role", required_if_eq("role", "user"))]
     user: Option<String>,
     #[arg(long, value_enum, default_value_t)]
-    role: Role,
+    role: CallerRole,
     /// How long the token is valid: a number followed by s, m, h or d.
-    #[arg(long, default_value = "1h", value_parser = duration)]
+    #[arg(long, default_value = "1h", value_parser = parse_duration)]
     ttl: Duration,
     #[arg(long)]
     scope: Option<String>,
@@ -29,9 +29,9 @@ pub struct Token {
     auth: AuthConfig,
 }
 
-impl Token {
+impl TokenCommand {
     /// A token for a user, with the settings of a server.
-    pub fn of(auth: &AuthConfig, tenant: &str, user: &str, role: Role, ttl: Duration) -> Self {
+    pub fn for_user(auth: &AuthConfig, tenant: &str, user: &str, role: CallerRole, ttl: Duration) -> Self {
         Self { tenant: tenant.into(), user: Some(user.into()), role, ttl, scope: None, auth: auth.clone() }
     }
 
@@ -40,16 +40,16 @@ impl Token {
         let Self { tenant, user, role, ttl, scope, auth } = self;
         let exp = (Clock::System.now() / 1000).saturating_add_unsigned(ttl.as_secs());
         let sub = user.unwrap_or_else(|| role.to_string());
-        issue(&auth, &Claims { tenant, sub, role, exp, scope })
+        issue_token(&auth, &TokenClaims { tenant, sub, role, exp, scope })
     }
 }
 
 /// Parses an id that is valid in a token.
-fn id(text: &str) -> Result<String, String> {
-    check::code("", text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+fn parse_id(text: &str) -> Result<String, String> {
+    check::identifier("", text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let number: u64 = number.parse().map_err(|_| "must be a number with s, m, h or d, such as 30m".to_owned())?;
     let seconds = match unit {

@@ -13,11 +13,11 @@ use crate::error::Error;
 #[derive(Args, Clone, Debug)]
 pub struct ListenConfig {
     /// Address and port to listen on.
-    #[arg(id = "listen", long = "listen", env = "TIDINGS_LISTEN", default_value = "127.0.0.1:8080", value_parser = address)]
+    #[arg(id = "listen", long = "listen", env = "TIDINGS_LISTEN", default_value = "127.0.0.1:8080", value_parser = parse_address)]
     pub address: SocketAddr,
     /// Second address and port that serves only `/healthz`, `/readyz` and `/metrics`. If set, the main address does not
     /// serve `/metrics`.
-    #[arg(id = "admin_listen", long = "admin-listen", env = "TIDINGS_ADMIN_LISTEN", value_parser = address)]
+    #[arg(id = "admin_listen", long = "admin-listen", env = "TIDINGS_ADMIN_LISTEN", value_parser = parse_address)]
     pub admin: Option<SocketAddr>,
 }
 
@@ -32,12 +32,12 @@ pub struct ConnectionsConfig {
     pub connections_per_address: u32,
     /// Comma-separated addresses and networks of proxies that carry connections of many clients: the server does not
     /// count their connections per address. `none` for an empty list.
-    #[arg(long, env = "TIDINGS_PROXIES", default_value = Networks::OWN)]
-    pub proxies: Networks,
+    #[arg(long, env = "TIDINGS_PROXIES", default_value = NetworkList::OWN)]
+    pub proxies: NetworkList,
     /// Comma-separated addresses and networks of your proxies: the server uses `X-Forwarded-For` from these only.
     /// `none` for an empty list.
-    #[arg(long, env = "TIDINGS_TRUSTED_PROXIES", default_value = Networks::LOOPBACK)]
-    pub trusted_proxies: Networks,
+    #[arg(long, env = "TIDINGS_TRUSTED_PROXIES", default_value = NetworkList::LOOPBACK)]
+    pub trusted_proxies: NetworkList,
     /// Seconds after SIGTERM during which the server still serves but `/readyz` fails, so that load balancers stop
     /// sending requests; at most 600.
     #[arg(long, env = "TIDINGS_DRAIN_SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
@@ -67,13 +67,13 @@ impl ListenConfig {
 /// The host name has no address at the moment; a retry may succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("the host name cannot be resolved: {0}")]
-pub struct NotFound(String);
+pub struct HostNotFound(String);
 
 /// Parses a listen address. A name (`localhost:8080`) is looked up once; the first IPv4 address wins, or else the first
 /// address.
 ///
-/// Fails with [`NotFound`] if a retry may succeed.
-pub fn address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Send + Sync>> {
+/// Fails with [`HostNotFound`] if a retry may succeed.
+pub fn parse_address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Send + Sync>> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -83,17 +83,17 @@ pub fn address(text: &str) -> Result<SocketAddr, Box<dyn std::error::Error + Sen
             let form = "must be an address and port such as 127.0.0.1:8080 or localhost:8080";
             return Err(format!("{form}: {error}").into());
         }
-        Err(error) => return Err(NotFound(error.to_string()).into()),
+        Err(error) => return Err(HostNotFound(error.to_string()).into()),
     };
     let best = known.iter().find(|address| address.is_ipv4()).or(known.first());
-    best.copied().ok_or_else(|| NotFound("it has no address".into()).into())
+    best.copied().ok_or_else(|| HostNotFound("it has no address".into()).into())
 }
 
 /// A list of networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Networks(Vec<IpNet>);
+pub struct NetworkList(Vec<IpNet>);
 
-impl Networks {
+impl NetworkList {
     /// This machine and private networks (RFC 1918, RFC 4193).
     const OWN: &str = "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
 
@@ -101,12 +101,12 @@ impl Networks {
     const LOOPBACK: &str = "127.0.0.0/8,::1/128";
 
     /// Whether one of the networks contains the address.
-    pub fn have(&self, address: IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 }
 
-impl FromStr for Networks {
+impl FromStr for NetworkList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -124,28 +124,31 @@ impl FromStr for Networks {
 
 #[cfg(test)]
 mod tests {
-    use super::{Networks, address};
+    use super::{NetworkList, parse_address};
 
     #[test]
     fn one_listens_at_addresses_and_at_names() {
-        assert_eq!(address("[::1]:80").unwrap(), "[::1]:80".parse().unwrap());
-        assert_eq!(address("localhost:8080").unwrap(), "127.0.0.1:8080".parse().unwrap());
+        assert_eq!(parse_address("[::1]:80").unwrap(), "[::1]:80".parse().unwrap());
+        assert_eq!(parse_address("localhost:8080").unwrap(), "127.0.0.1:8080".parse().unwrap());
         for wrong in ["", "8080", "localhost", "localhost:http", "localhost:99999"] {
-            assert!(address(wrong).unwrap_err().to_string().starts_with("must be an address and port"), "{wrong}");
+            assert!(
+                parse_address(wrong).unwrap_err().to_string().starts_with("must be an address and port"),
+                "{wrong}"
+            );
         }
-        assert!(address("no such name:1").unwrap_err().is::<super::NotFound>());
+        assert!(parse_address("no such name:1").unwrap_err().is::<super::HostNotFound>());
     }
 
     #[test]
     fn networks_are_lists_of_addresses_and_prefixes() {
-        let own: Networks = Networks::OWN.parse().unwrap();
+        let own: NetworkList = NetworkList::OWN.parse().unwrap();
         for (address, is_own) in [("127.0.0.1", true), ("172.31.9.9", true), ("::1", true), ("8.8.8.8", false)] {
-            assert_eq!(own.have(address.parse().unwrap()), is_own, "{address}");
+            assert_eq!(own.contains(address.parse().unwrap()), is_own, "{address}");
         }
-        let listed: Networks = "192.0.2.7, 2001:db8::/32".parse().unwrap();
-        assert!(listed.have("192.0.2.7".parse().unwrap()) && listed.have("2001:db8::1".parse().unwrap()));
-        assert!(!listed.have("192.0.2.8".parse().unwrap()) && !listed.have("127.0.0.1".parse().unwrap()));
-        assert!(!"none".parse::<Networks>().unwrap().have("127.0.0.1".parse().unwrap()));
-        assert!("10.0.0.0/40".parse::<Networks>().is_err() && "".parse::<Networks>().is_err());
+        let listed: NetworkList = "192.0.2.7, 2001:db8::/32".parse().unwrap();
+        assert!(listed.contains("192.0.2.7".parse().unwrap()) && listed.contains("2001:db8::1".parse().unwrap()));
+        assert!(!listed.contains("192.0.2.8".parse().unwrap()) && !listed.contains("127.0.0.1".parse().unwrap()));
+        assert!(!"none".parse::<NetworkList>().unwrap().contains("127.0.0.1".parse().unwrap()));
+        assert!("10.0.0.0/40".parse::<NetworkList>().is_err() && "".parse::<NetworkList>().is_err());
     }
 }

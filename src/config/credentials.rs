@@ -3,10 +3,10 @@
 /// Replaces user names and passwords of URLs by `…`: in each word, everything between the scheme and the last `@`. A
 /// password that was not percent-encoded may contain any character except white space.
 pub fn without_credentials(text: &str) -> String {
-    text.split_inclusive(char::is_whitespace).map(word).collect()
+    text.split_inclusive(char::is_whitespace).map(redact_word).collect()
 }
 
-fn word(word: &str) -> String {
+fn redact_word(word: &str) -> String {
     let Some(at) = word.rfind('@') else { return word.to_owned() };
     let (before, host) = word.split_at(at);
     match before.find("://") {

@@ -21,17 +21,17 @@ pub struct FilesConfig {
 const FILE: &str = "_FILE";
 
 /// Looks up an environment variable.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Returns the arguments, followed by the settings from files that neither the arguments nor the environment set: from
 /// the file that `--config` names, and from the files that variables such as `TIDINGS_SECRET_FILE` name.
 ///
-/// Fails with `Config` if a file cannot be read, names an unknown setting, or sets something that is also set
+/// Fails with `ServerConfig` if a file cannot be read, names an unknown setting, or sets something that is also set
 /// elsewhere.
 pub fn with_files(
     program: &Command,
     mut arguments: Vec<OsString>,
-    environment: Environment<'_>,
+    environment: EnvironmentLookup<'_>,
 ) -> Result<Vec<OsString>> {
     let mut program = program.clone().ignore_errors(true);
     program.build();
@@ -39,7 +39,7 @@ pub fn with_files(
     let Ok(given) = program.try_get_matches_from_mut(&arguments) else { return Ok(arguments) };
     let Some((command, _)) = given.subcommand() else { return Ok(arguments) };
     let file = match given.try_get_one::<PathBuf>("config") {
-        Ok(Some(path)) => settings(path, &program)?,
+        Ok(Some(path)) => read_settings(path, &program)?,
         _ => BTreeMap::new(),
     };
     let of_command = program.find_subcommand(command).into_iter().flat_map(Command::get_arguments);
@@ -56,7 +56,7 @@ pub fn with_files(
         if arguments.iter().any(is_said) {
             continue;
         }
-        if let Some(value) = said_in_a_file(name, argument, &file, environment)? {
+        if let Some(value) = value_from_file(name, argument, &file, environment)? {
             arguments.push(format!("{option}={value}").into());
         }
     }
@@ -64,27 +64,27 @@ pub fn with_files(
 }
 
 /// The value of a setting from a file; `None` if the environment sets it.
-fn said_in_a_file(
+fn value_from_file(
     name: &str,
     argument: &Arg,
     file: &BTreeMap<String, String>,
-    environment: Environment<'_>,
+    environment: EnvironmentLookup<'_>,
 ) -> Result<Option<String>> {
     let kept = format!("{name}{FILE}");
     let (here, path) = match (environment(name).is_some(), is_secret(argument).then(|| environment(&kept)).flatten()) {
-        (true, Some(_)) => return Err(both(name)),
+        (true, Some(_)) => return Err(set_twice(name)),
         (true, None) => return Ok(None),
         (false, Some(path)) => (None, Some(PathBuf::from(path))),
         (false, None) => (file.get(name), file.get(&kept).map(PathBuf::from)),
     };
     match (here, path) {
-        (Some(_), Some(_)) => Err(both(name)),
+        (Some(_), Some(_)) => Err(set_twice(name)),
         (here, None) => Ok(here.cloned()),
-        (None, Some(path)) => secret(&kept, &path).map(Some),
+        (None, Some(path)) => read_secret(&kept, &path).map(Some),
     }
 }
 
-fn both(name: &str) -> Error {
+fn set_twice(name: &str) -> Error {
     Error::Config(format!("both {name} and {name}{FILE} are set: leave one of them out"))
 }
 
@@ -93,7 +93,7 @@ fn is_secret(argument: &Arg) -> bool {
     argument.is_hide_env_values_set()
 }
 
-fn secret(name: &str, path: &Path) -> Result<String> {
+fn read_secret(name: &str, path: &Path) -> Result<String> {
     let unusable = |why: &dyn std::fmt::Display| Error::Config(format!("{name}={} {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| unusable(&format_args!("cannot be read: {error}")))?;
     match text.trim_start_matches(BYTE_ORDER_MARK).trim() {
@@ -103,7 +103,7 @@ fn secret(name: &str, path: &Path) -> Result<String> {
 }
 
 /// Reads a settings file.
-fn settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> {
+fn read_settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::Config(format!("TIDINGS_CONFIG={shown} cannot be read: {error}")))?;
@@ -120,9 +120,9 @@ fn settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> 
         }
         let wrong = |why: String| Error::Config(format!("{shown}:{number}: {why}"));
         let (name, value) = line.split_once('=').ok_or_else(|| wrong("must be KEY=value".into()))?;
-        let (name, value) = (name.trim(), unquoted(value.trim()));
+        let (name, value) = (name.trim(), strip_quotes(value.trim()));
         if !is_known(name) {
-            return Err(wrong(if like_a_name(name) {
+            return Err(wrong(if is_like_a_name(name) {
                 format!("there is no setting {name:?}")
             } else {
                 "the text before the = is not a setting".into()
@@ -137,7 +137,7 @@ fn settings(path: &Path, program: &Command) -> Result<BTreeMap<String, String>> 
 
 /// Whether an error message may show the name. In a file that is not a settings file, the text before `=` may be part
 /// of a secret.
-fn like_a_name(name: &str) -> bool {
+fn is_like_a_name(name: &str) -> bool {
     let is_ours = ["TIDINGS_", "DATABASE_", "REDIS_", "OTEL_"].into_iter().any(|prefix| name.starts_with(prefix));
     is_ours
         && name.len() <= 64
@@ -148,7 +148,7 @@ fn like_a_name(name: &str) -> bool {
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Removes the quotes that shell and systemd files put around values.
-fn unquoted(value: &str) -> &str {
+fn strip_quotes(value: &str) -> &str {
     let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
@@ -160,7 +160,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::{FilesConfig, with_files};
-    use crate::config::Config;
+    use crate::config::ServerConfig;
     use crate::error::Result;
 
     #[derive(Parser)]
@@ -175,7 +175,7 @@ mod tests {
     enum Serve {
         Serve {
             #[command(flatten)]
-            config: Box<Config>,
+            config: Box<ServerConfig>,
         },
     }
 

@@ -34,7 +34,7 @@ impl KeysConfig {
     /// The keys, the one that encrypts first. Empty if none is set.
     ///
     /// Fails with `Config`, which names the setting but never shows its value.
-    pub fn read(&self) -> Result<Vec<[u8; KEY_BYTES]>> {
+    pub fn read_keys(&self) -> Result<Vec<[u8; KEY_BYTES]>> {
         if self.key.is_none() && self.previous_key.is_some() {
             return Err(Error::Config(
                 "TIDINGS_PREVIOUS_KEY is set, but TIDINGS_KEY is not: set it, to the same key if there is no new one"
@@ -44,7 +44,7 @@ impl KeysConfig {
         let set = [("TIDINGS_KEY", &self.key), ("TIDINGS_PREVIOUS_KEY", &self.previous_key)];
         let set = set.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
         set.map(|(name, text)| {
-            key(text.trim()).ok_or_else(|| {
+            parse_key(text.trim()).ok_or_else(|| {
                 Error::Config(format!(
                     "{name} must be {KEY_BYTES} bytes, in base64 or as {} hexadecimal digits: `openssl rand -base64 {KEY_BYTES}` creates one",
                     2 * KEY_BYTES
@@ -56,7 +56,7 @@ impl KeysConfig {
 }
 
 /// 64 hexadecimal digits would be 48 bytes as base64, so the two forms cannot be confused.
-fn key(text: &str) -> Option<[u8; KEY_BYTES]> {
+fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
     if text.len() == 2 * KEY_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let mut key = [0; KEY_BYTES];
         for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
@@ -82,11 +82,11 @@ mod tests {
         let all = [0xfb; 32];
         let standard = "+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/s=";
         for text in [standard, &standard.replace('+', "-").replace('/', "_"), &standard[..43], &"fB".repeat(32)] {
-            assert_eq!(keys(Some(text), None).read().unwrap(), [all], "{text}");
+            assert_eq!(keys(Some(text), None).read_keys().unwrap(), [all], "{text}");
         }
-        let both = keys(Some(&"01".repeat(32)), Some(&"02".repeat(32))).read().unwrap();
+        let both = keys(Some(&"01".repeat(32)), Some(&"02".repeat(32))).read_keys().unwrap();
         assert_eq!(both, [[1; 32], [2; 32]]);
-        assert!(keys(None, None).read().unwrap().is_empty());
+        assert!(keys(None, None).read_keys().unwrap().is_empty());
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             (keys(Some(&whole), Some("hunter2")), "TIDINGS_PREVIOUS_KEY must be"),
             (keys(None, Some(&whole)), "TIDINGS_KEY is not"),
         ] {
-            let told = keys.read().unwrap_err();
+            let told = keys.read_keys().unwrap_err();
             assert!(matches!(told, Error::Config(_)), "{told:?}");
             assert!(told.to_string().contains(name) && !told.to_string().contains("hunter2"), "{told}");
             assert!(!format!("{keys:?}").contains("hunter2") && !format!("{keys:?}").contains("0101"));

@@ -12,7 +12,7 @@ pub struct LimitsConfig {
     #[arg(long = "max-tokens", env = "TIDINGS_MAX_TOKENS", default_value_t = Self::DEFAULT.tokens)]
     pub tokens: usize,
     /// Maximum nesting of brackets in a query document, 1 to 200; more would overflow the parser's stack.
-    #[arg(long = "max-nesting", env = "TIDINGS_MAX_NESTING", default_value_t = Self::DEFAULT.nesting, value_parser = nesting)]
+    #[arg(long = "max-nesting", env = "TIDINGS_MAX_NESTING", default_value_t = Self::DEFAULT.nesting, value_parser = parse_nesting)]
     pub nesting: usize,
     /// Maximum fields and fragments of a query, with every fragment expanded.
     #[arg(long = "max-fields", env = "TIDINGS_MAX_FIELDS", default_value_t = Self::DEFAULT.fields)]
@@ -137,6 +137,6 @@ impl Default for LimitsConfig {
     }
 }
 
-fn nesting(text: &str) -> Result<usize, String> {
+fn parse_nesting(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|nesting| (1..=200).contains(nesting)).ok_or_else(|| "must be 1 to 200".into())
 }

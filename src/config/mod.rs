@@ -21,14 +21,14 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-pub use connections::{ConnectionsConfig, ListenConfig, Networks, NotFound};
+pub use connections::{ConnectionsConfig, HostNotFound, ListenConfig, NetworkList};
 pub use credentials::without_credentials;
-pub use egress::{Destinations, EgressConfig};
-pub use files::{Environment, FilesConfig, with_files};
+pub use egress::{AllowedDestinations, EgressConfig};
+pub use files::{EnvironmentLookup, FilesConfig, with_files};
 pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
-pub use oidc::{OidcConfig, SignInConfig, TenantOf};
+pub use oidc::{OidcConfig, SignInConfig, TenantSource};
 pub use public::{PublicConfig, PublicUrl, is_confidential};
 pub use sources::{SourceSettings, SourcesConfig};
 pub use wechat::WeChatConfig;
@@ -39,7 +39,7 @@ const SECRET_BYTES: usize = 32;
 
 /// Settings of `tidings serve` and `tidings doctor`. Every option has an environment variable.
 #[derive(Args, Clone, Debug)]
-pub struct Config {
+pub struct ServerConfig {
     #[command(flatten)]
     pub listen: ListenConfig,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub struct Config {
     pub redis_url: Option<String>,
     /// Validate cached overviews against Redis instead of the database. Needs `REDIS_URL`, and PostgreSQL or MySQL; set
     /// it on all nodes or on none.
-    #[arg(long, env = "TIDINGS_BOARD", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = switch, action = ArgAction::Set)]
+    #[arg(long, env = "TIDINGS_BOARD", num_args = 0..=1, default_missing_value = "1", default_value = "0", value_parser = parse_switch, action = ArgAction::Set)]
     pub board: bool,
     /// How long a node trusts the invalidation epoch without reading it again, in milliseconds. For tests; the same on
     /// all nodes.
@@ -120,7 +120,7 @@ pub struct DatabaseConfig {
     pub connections: u32,
     /// Pooler between this process and PostgreSQL: `transaction` if it assigns connections per transaction.
     #[arg(long, env = "TIDINGS_POOLER")]
-    pub pooler: Option<Pooler>,
+    pub pooler: Option<PoolerMode>,
     /// `postgres:` URL of the same database that bypasses the pooler: for migrations, and for `LISTEN` if Redis is not
     /// set.
     #[arg(long, env = "TIDINGS_DIRECT_URL", hide_env_values = true)]
@@ -129,7 +129,7 @@ pub struct DatabaseConfig {
 
 /// How a pooler assigns connections. A pooler that keeps one for a whole session needs no setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pooler {
+pub enum PoolerMode {
     /// Per transaction, as `PgBouncer` does with `pool_mode = transaction`.
     Transaction,
 }
@@ -141,7 +141,7 @@ impl DatabaseConfig {
     }
 
     /// The name of the setting that holds the URL.
-    pub fn setting(&self) -> &'static str {
+    pub fn setting_name(&self) -> &'static str {
         if self.is_direct() { "TIDINGS_DIRECT_URL" } else { "DATABASE_URL" }
     }
 
@@ -151,16 +151,16 @@ impl DatabaseConfig {
     }
 
     /// The same settings with the direct URL; `None` if there is no other URL than this.
-    pub fn directly(&self) -> Option<Self> {
+    pub fn with_direct_url(&self) -> Option<Self> {
         let url = self.direct_url.clone().filter(|_| !self.is_direct())?;
         Some(Self { url: Some(url), pooler: None, ..self.clone() })
     }
 
     /// The same settings for commands that must see all other clients of the database.
     ///
-    /// Fails with `Config` if there is a pooler and no direct URL, because a pooler hides the other clients.
-    pub fn past_the_pooler(&self) -> Result<Self> {
-        match self.directly() {
+    /// Fails with `ServerConfig` if there is a pooler and no direct URL, because a pooler hides the other clients.
+    pub fn without_pooler(&self) -> Result<Self> {
+        match self.with_direct_url() {
             Some(direct) => Ok(direct),
             None if self.pooler.is_none() => Ok(self.clone()),
             None => {
@@ -169,7 +169,7 @@ impl DatabaseConfig {
         }
     }
 
-    /// Fails with `Config` if pooler settings contradict each other or the database is not PostgreSQL.
+    /// Fails with `ServerConfig` if pooler settings contradict each other or the database is not PostgreSQL.
     pub fn check(&self) -> Result<()> {
         let is_postgres = |url: &str| url.starts_with("postgres:") || url.starts_with("postgresql:");
         match (self.pooler, &self.direct_url) {
@@ -209,8 +209,8 @@ pub struct AuthConfig {
 }
 
 impl AuthConfig {
-    /// Fails with `Config` if a secret is too short, or if the JWKS URL is plain HTTP, where an attacker on the network
-    /// could replace the keys.
+    /// Fails with `ServerConfig` if a secret is too short, or if the JWKS URL is plain HTTP, where an attacker on the
+    /// network could replace the keys.
     pub fn check(&self) -> Result<()> {
         if let Some(JwksSource::Url(url)) = &self.jwks
             && !reqwest::Url::parse(url).is_ok_and(|url| is_confidential(&url))
@@ -263,13 +263,13 @@ impl std::str::FromStr for JwksSource {
     }
 }
 
-impl Config {
+impl ServerConfig {
     /// The default settings with the database at `url` and tokens signed by `secret`.
-    pub fn over(url: &str, secret: &str) -> Self {
+    pub fn for_database(url: &str, secret: &str) -> Self {
         #[derive(clap::Parser)]
         struct Program {
             #[command(flatten)]
-            config: Config,
+            config: ServerConfig,
         }
         let Program { mut config } = clap::Parser::parse_from(["tidings"]);
         config.database.url = Some(url.to_owned());
@@ -277,14 +277,14 @@ impl Config {
         config
     }
 
-    /// Fails with `Config` if settings are invalid or contradict each other, before anything is opened.
+    /// Fails with `ServerConfig` if settings are invalid or contradict each other, before anything is opened.
     pub fn check(&self) -> Result<()> {
         self.wire.check()?;
         self.database.check()?;
         self.listen.check()?;
-        self.keys.read()?;
-        self.oidc.read(&self.auth, &self.public)?;
-        self.check_board()?;
+        self.keys.read_keys()?;
+        self.oidc.sign_in_config(&self.auth, &self.public)?;
+        self.check_redis_validation()?;
         if self.database.pooler.is_some() && self.database.direct_url.is_none() && self.redis_url.is_none() {
             return Err(Error::Config(
                 "nodes notify each other with LISTEN, which does not work through a pooler: set TIDINGS_DIRECT_URL or REDIS_URL"
@@ -301,8 +301,8 @@ impl Config {
         }
     }
 
-    /// Fails with `Config` if Redis validation is on without Redis, or over SQLite, where it is of no use.
-    fn check_board(&self) -> Result<()> {
+    /// Fails with `ServerConfig` if Redis validation is on without Redis, or over SQLite, where it is of no use.
+    fn check_redis_validation(&self) -> Result<()> {
         if !self.board {
             return Ok(());
         }
@@ -321,7 +321,7 @@ impl Config {
     pub fn clock(&self) -> Clock {
         match self.clock_offset_millis {
             0 => Clock::System,
-            millis => Clock::skewed(TimeDelta::milliseconds(millis)),
+            millis => Clock::skewed_by(TimeDelta::milliseconds(millis)),
         }
     }
 
@@ -336,13 +336,13 @@ impl Config {
     }
 
     /// Whether users of this tenant may send messages as themselves.
-    pub fn lets_users_message(&self, tenant: &str) -> bool {
+    pub fn can_users_message(&self, tenant: &str) -> bool {
         self.user_messages.iter().any(|allowed| allowed == "*" || allowed == tenant)
     }
 }
 
 /// Parses an option that is on or off.
-fn switch(text: &str) -> Result<bool, String> {
+fn parse_switch(text: &str) -> Result<bool, String> {
     match text {
         "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),

@@ -62,7 +62,7 @@ pub struct SignInConfig {
     pub client_id: String,
     pub client_secret: Option<String>,
     pub scopes: String,
-    pub tenant: TenantOf,
+    pub tenant: TenantSource,
     pub role_claim: String,
     pub admins: Vec<String>,
     pub services: Vec<String>,
@@ -76,7 +76,7 @@ pub struct SignInConfig {
 
 /// How the tenant of a person is found.
 #[derive(Clone, Debug)]
-pub enum TenantOf {
+pub enum TenantSource {
     /// All people belong to this tenant.
     All(String),
     /// This claim names the tenant.
@@ -86,17 +86,17 @@ pub enum TenantOf {
 impl OidcConfig {
     /// The sign-in settings; `None` if no provider is set.
     ///
-    /// Fails with `Config` if a setting is missing or contradicts another.
-    pub fn read(&self, auth: &AuthConfig, public: &PublicConfig) -> Result<Option<SignInConfig>> {
+    /// Fails with `ServerConfig` if a setting is missing or contradicts another.
+    pub fn sign_in_config(&self, auth: &AuthConfig, public: &PublicConfig) -> Result<Option<SignInConfig>> {
         let read = || {
-            let Some(issuer) = &self.issuer else { return self.is_unused().map(|()| None) };
-            self.named(issuer, auth, public).map(Some)
+            let Some(issuer) = &self.issuer else { return self.check_unused().map(|()| None) };
+            self.build_config(issuer, auth, public).map(Some)
         };
         read().map_err(Error::Config)
     }
 
     /// Fails if settings of a provider are set but no provider is.
-    fn is_unused(&self) -> Result<(), String> {
+    fn check_unused(&self) -> Result<(), String> {
         let set = [
             ("TIDINGS_OIDC_CLIENT_ID", self.client_id.is_some()),
             ("TIDINGS_OIDC_CLIENT_SECRET", self.client_secret.is_some()),
@@ -113,7 +113,7 @@ impl OidcConfig {
         }
     }
 
-    fn named(&self, issuer: &str, auth: &AuthConfig, public: &PublicConfig) -> Result<SignInConfig, String> {
+    fn build_config(&self, issuer: &str, auth: &AuthConfig, public: &PublicConfig) -> Result<SignInConfig, String> {
         check_issuer(issuer)?;
         let client_id = self.client_id.clone().filter(|id| !id.is_empty());
         let client_id = client_id.ok_or("TIDINGS_OIDC_ISSUER needs TIDINGS_OIDC_CLIENT_ID too")?;
@@ -140,24 +140,24 @@ impl OidcConfig {
             client_id,
             client_secret: self.client_secret.clone(),
             scopes: self.scopes.clone(),
-            tenant: self.tenant()?,
+            tenant: self.tenant_source()?,
             role_claim: self.role_claim.clone(),
             admins: self.admins.clone(),
             services: self.services.clone(),
             sub_claim: self.sub_claim.clone(),
             session_hours: self.session_hours,
             secrets: [secret].into_iter().chain(auth.previous_secret.clone()).collect(),
-            public: reached(public)?,
+            public: reachable_url(public)?,
         })
     }
 
-    fn tenant(&self) -> Result<TenantOf, String> {
+    fn tenant_source(&self) -> Result<TenantSource, String> {
         match (&self.tenant, &self.tenant_claim) {
-            (Some(tenant), None) if !is_name(tenant) => {
+            (Some(tenant), None) if !is_tenant_name(tenant) => {
                 Err("TIDINGS_OIDC_TENANT must have 1 to 128 characters, no control characters and no white space at its ends".into())
             }
-            (Some(tenant), None) => Ok(TenantOf::All(tenant.clone())),
-            (None, Some(claim)) => Ok(TenantOf::Claim(claim.clone())),
+            (Some(tenant), None) => Ok(TenantSource::All(tenant.clone())),
+            (None, Some(claim)) => Ok(TenantSource::Claim(claim.clone())),
             (Some(_), Some(_)) => {
                 Err("both TIDINGS_OIDC_TENANT and TIDINGS_OIDC_TENANT_CLAIM are set: leave one of them out".into())
             }
@@ -200,13 +200,13 @@ fn check_issuer(issuer: &str) -> Result<(), String> {
 }
 
 /// Whether the text is a valid tenant name.
-fn is_name(text: &str) -> bool {
+fn is_tenant_name(text: &str) -> bool {
     let is_short = (1..=128).contains(&text.chars().count());
     is_short && text.trim() == text && !text.chars().any(char::is_control)
 }
 
 /// The public URL; the provider sends people back to a page below it.
-fn reached(public: &PublicConfig) -> Result<PublicUrl, String> {
+fn reachable_url(public: &PublicConfig) -> Result<PublicUrl, String> {
     let missing = "TIDINGS_OIDC_ISSUER needs TIDINGS_PUBLIC_URL too: the provider sends people back to a page below it";
     let url = public.url.clone().ok_or(missing)?;
     if url.is_confidential() {
@@ -220,12 +220,12 @@ fn reached(public: &PublicConfig) -> Result<PublicUrl, String> {
 mod tests {
     use clap::Parser;
 
-    use crate::config::Config;
+    use crate::config::ServerConfig;
 
     #[derive(Parser)]
     struct Program {
         #[command(flatten)]
-        config: Config,
+        config: ServerConfig,
     }
 
     /// Checks complete settings after some changes; the value `-` removes a setting.

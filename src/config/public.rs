@@ -21,7 +21,7 @@ pub struct PublicUrl(Url);
 
 impl PublicUrl {
     /// The URL of one of the server's pages, given the segments of its path.
-    pub fn page(&self, parts: &[&str]) -> String {
+    pub fn page_url(&self, parts: &[&str]) -> String {
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(parts);
@@ -86,7 +86,7 @@ mod tests {
             ("http://127.0.0.1:8080/tidings", "http://127.0.0.1:8080/tidings/a/b%2Fc"),
             ("https://example.com/tidings/", "https://example.com/tidings/a/b%2Fc"),
         ] {
-            assert_eq!(base.parse::<PublicUrl>().unwrap().page(&["a", "b/c"]), page);
+            assert_eq!(base.parse::<PublicUrl>().unwrap().page_url(&["a", "b/c"]), page);
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::files::Environment;
+use super::files::EnvironmentLookup;
 use crate::error::{Error, Result};
 
 /// Setting of the sources file.
@@ -47,7 +47,7 @@ impl Debug for SourceSettings {
 
 impl SourceSettings {
     /// Whether rules of this tenant may read it.
-    pub fn is_of(&self, tenant: &str) -> bool {
+    pub fn is_readable_by(&self, tenant: &str) -> bool {
         self.tenants.as_ref().is_none_or(|tenants| tenants.iter().any(|of| of == tenant))
     }
 }
@@ -66,7 +66,7 @@ impl SourcesConfig {
     /// Reads the file; empty if none is set. In its strings, `${NAME}` is replaced by the environment variable.
     ///
     /// Fails with `Config`, which names the entry and the field but never shows their values.
-    pub fn read(&self, environment: Environment<'_>) -> Result<Vec<SourceSettings>> {
+    pub fn read_sources(&self, environment: EnvironmentLookup<'_>) -> Result<Vec<SourceSettings>> {
         let Some(path) = &self.sources else { return Ok(Vec::new()) };
         let wrong = |why: String| Error::Config(format!("TIDINGS_SOURCES={} {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -78,7 +78,7 @@ impl SourcesConfig {
         for (number, entry) in (1..).zip(&entries) {
             let within = |why: String| wrong(format!("entry {number}: {why}"));
             let entry = entry.as_object().ok_or_else(|| within("must be an object".into()))?;
-            let source = Entry { entry, environment }.read().map_err(within)?;
+            let source = SourceEntry { entry, environment }.parse().map_err(within)?;
             if sources.iter().any(|other| other.name == source.name) {
                 return Err(within(format!("`name` {:?} is used by an entry above", source.name)));
             }
@@ -89,28 +89,28 @@ impl SourcesConfig {
 }
 
 /// An entry of the file, while it is parsed.
-struct Entry<'a> {
+struct SourceEntry<'a> {
     entry: &'a Map<String, Value>,
-    environment: Environment<'a>,
+    environment: EnvironmentLookup<'a>,
 }
 
-impl Entry<'_> {
-    fn read(&self) -> Result<SourceSettings, String> {
+impl SourceEntry<'_> {
+    fn parse(&self) -> Result<SourceSettings, String> {
         if let Some(unknown) = self.entry.keys().find(|field| !FIELDS.contains(&field.as_str())) {
             return Err(format!("there is no field {unknown:?}; the fields are {}", FIELDS.join(", ")));
         }
-        let name = self.text("name")?.ok_or("`name` is missing")?;
+        let name = self.text_field("name")?.ok_or("`name` is missing")?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || name.len() > NAME || !name.chars().all(is_plain) {
             return Err(format!("`name` must be 1 to {NAME} letters, digits, `_`, `-` and `.`"));
         }
-        let url = self.text("url")?.ok_or("`url` is missing")?;
+        let url = self.text_field("url")?.ok_or("`url` is missing")?;
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
         let is_postgres = matches!(scheme, "postgres" | "postgresql");
         if !is_postgres && !matches!(scheme, "mysql" | "mariadb" | "sqlite") {
             return Err("`url` must begin with postgres:, mysql:, mariadb: or sqlite:".into());
         }
-        let channel = self.text("channel")?;
+        let channel = self.text_field("channel")?;
         if channel.is_some() && !is_postgres {
             return Err("`channel` is only for PostgreSQL, but `url` names another database".into());
         }
@@ -120,22 +120,24 @@ impl Entry<'_> {
         Ok(SourceSettings {
             name,
             url,
-            tenants: self.tenants()?,
-            timeout: Duration::from_millis(self.number("timeout_ms", TIMEOUT_MS, 5_000)?),
-            max_rows: usize::try_from(self.number("max_rows", MAX_ROWS, 10_000)?).expect("it is 10,000 at the most"),
-            connections: u32::try_from(self.number("connections", CONNECTIONS, 2)?).expect("it is 10 at the most"),
+            tenants: self.parse_tenants()?,
+            timeout: Duration::from_millis(self.number_field("timeout_ms", TIMEOUT_MS, 5_000)?),
+            max_rows: usize::try_from(self.number_field("max_rows", MAX_ROWS, 10_000)?)
+                .expect("it is 10,000 at the most"),
+            connections: u32::try_from(self.number_field("connections", CONNECTIONS, 2)?)
+                .expect("it is 10 at the most"),
             channel,
         })
     }
 
     /// `tenants` is required: a forgotten list admits no tenant.
-    fn tenants(&self) -> Result<Option<Vec<String>>, String> {
+    fn parse_tenants(&self) -> Result<Option<Vec<String>>, String> {
         const WRONG: &str = "`tenants` must be a list of the tenants whose rules may read it, or \"*\" for all";
         match self.entry.get("tenants") {
             Some(Value::String(all)) if all == "*" => Ok(None),
             Some(Value::Array(listed)) if !listed.is_empty() => {
                 let of = |tenant: &Value| match tenant {
-                    Value::String(text) if text != "*" && !text.is_empty() => self.expanded("tenants", text),
+                    Value::String(text) if text != "*" && !text.is_empty() => self.expand_variables("tenants", text),
                     _ => Err(WRONG.to_owned()),
                 };
                 listed.iter().map(of).collect::<Result<_, _>>().map(Some)
@@ -144,15 +146,15 @@ impl Entry<'_> {
         }
     }
 
-    fn text(&self, field: &str) -> Result<Option<String>, String> {
+    fn text_field(&self, field: &str) -> Result<Option<String>, String> {
         match self.entry.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => self.expanded(field, text).map(Some),
+            Some(Value::String(text)) => self.expand_variables(field, text).map(Some),
             Some(_) => Err(format!("`{field}` must be a string")),
         }
     }
 
-    fn number(&self, field: &str, range: RangeInclusive<u64>, default: u64) -> Result<u64, String> {
+    fn number_field(&self, field: &str, range: RangeInclusive<u64>, default: u64) -> Result<u64, String> {
         let (least, most) = (range.start(), range.end());
         match self.entry.get(field) {
             None | Some(Value::Null) => Ok(default),
@@ -164,7 +166,7 @@ impl Entry<'_> {
     }
 
     /// Replaces each `${NAME}` by the value of the environment variable.
-    fn expanded(&self, field: &str, text: &str) -> Result<String, String> {
+    fn expand_variables(&self, field: &str, text: &str) -> Result<String, String> {
         let (mut all, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             let (name, behind) =
@@ -195,7 +197,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let said = |name: &str| (name == "WMS_PASSWORD").then(|| OsString::from("hunter2"));
-        SourcesConfig { sources: Some(file.path().to_owned()) }.read(&said)
+        SourcesConfig { sources: Some(file.path().to_owned()) }.read_sources(&said)
     }
 
     #[test]
@@ -206,7 +208,7 @@ mod tests {
         assert_eq!((wms.url.as_str(), wms.timeout.as_millis()), ("postgres://scan:hunter2@db/wms", 5_000));
         assert_eq!((wms.max_rows, wms.connections, wms.channel), (10_000, 2, None));
         assert_eq!((shop.timeout.as_millis(), shop.max_rows, shop.connections), (100, 7, 1));
-        assert!(SourcesConfig::default().read(&|_| None).unwrap().is_empty());
+        assert!(SourcesConfig::default().read_sources(&|_| None).unwrap().is_empty());
         assert!(!format!("{shop:?}").contains("shop.db"));
     }
 
@@ -214,7 +216,7 @@ mod tests {
     fn a_source_is_of_the_tenants_that_are_named_alone() {
         let text = r#"[{"name": "a", "url": "sqlite:a", "tenants": ["acme"]}, {"name": "b", "url": "sqlite:b", "tenants": "*"}]"#;
         let sources = read(text).unwrap();
-        let of = |tenant: &str| sources.iter().map(|source| source.is_of(tenant)).collect::<Vec<_>>();
+        let of = |tenant: &str| sources.iter().map(|source| source.is_readable_by(tenant)).collect::<Vec<_>>();
         assert_eq!((of("acme"), of("globex")), (vec![true, true], vec![false, true]));
     }
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use entity::audit_entry::{Column, Subject};
+use entity::audit_entry::{Column, SubjectKind};
 use entity::ids::TenantId;
-use entity::prelude::{Existing, insert};
+use entity::prelude::{ExistingRows, insert};
 use parking_lot::Mutex;
 use sea_orm::DbErr;
 
@@ -15,14 +15,14 @@ use crate::clock::Millis;
 
 /// An action in progress.
 #[derive(Clone, Debug)]
-pub struct Act {
+pub struct PendingAudit {
     pub tenant: TenantId,
     pub at: Millis,
     /// The actor, in the format of the table.
     pub actor: String,
     /// The name of the operation in the API.
     pub action: String,
-    pub kind: Subject,
+    pub kind: SubjectKind,
     /// The subjects, in the format of the table. One entry is written for each, or a single one if there are none.
     pub subjects: Vec<String>,
     /// How many objects or users each entry is about.
@@ -33,28 +33,28 @@ pub struct Act {
 
 tokio::task_local! {
     /// The action in progress that is not in the log yet.
-    static UNDER_WAY: Arc<Mutex<Option<Act>>>;
+    static UNDER_WAY: Arc<Mutex<Option<PendingAudit>>>;
 }
 
-impl Act {
-    /// Runs the work of one caller, which may declare its actions with [`Act::begins`].
-    pub fn followed<F: Future>(work: F) -> impl Future<Output = F::Output> {
+impl PendingAudit {
+    /// Runs the work of one caller, which may declare its actions with [`PendingAudit::start`].
+    pub fn audit_scope<F: Future>(work: F) -> impl Future<Output = F::Output> {
         UNDER_WAY.scope(Arc::default(), work)
     }
 
     /// Runs work that is not part of an action, such as syncing an inbox.
-    pub fn aside<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    pub fn without_audit<F: Future>(work: F) -> impl Future<Output = F::Output> {
         UNDER_WAY.scope(Arc::default(), work)
     }
 
-    /// Declares the current action. Ignored outside of [`Act::followed`].
-    pub fn begins(self) {
+    /// Declares the current action. Ignored outside of [`PendingAudit::audit_scope`].
+    pub fn start(self) {
         // Work outside of an audit scope concerns no one else.
         let _ = UNDER_WAY.try_with(|act| *act.lock() = Some(self));
     }
 
     /// Sets the subjects of the current action, if they are only known during the action.
-    pub fn concerns<S: ToString>(subjects: impl IntoIterator<Item = S>) {
+    pub fn set_subjects<S: ToString>(subjects: impl IntoIterator<Item = S>) {
         let _ = UNDER_WAY.try_with(|act| {
             if let Some(act) = &mut *act.lock() {
                 act.subjects = subjects.into_iter().map(|of| of.to_string()).collect();
@@ -63,12 +63,12 @@ impl Act {
     }
 
     /// Whether an action waits to be written.
-    pub fn is_under_way() -> bool {
+    pub fn is_pending() -> bool {
         UNDER_WAY.try_with(|act| act.lock().is_some()).unwrap_or_default()
     }
 
     /// Inserts the entries.
-    pub async fn write(&self, txn: &Transaction) -> Result<(), DbErr> {
+    pub async fn insert_entries(&self, txn: &Transaction) -> Result<(), DbErr> {
         let columns = [
             Column::TenantId,
             Column::At,
@@ -97,24 +97,24 @@ impl Act {
                 self.detail.clone().into(),
             ]
         };
-        insert(txn, columns, subjects.into_iter().map(row).collect(), Existing::Refused).await?;
+        insert(txn, columns, subjects.into_iter().map(row).collect(), ExistingRows::Refused).await?;
         Ok(())
     }
 
     /// Inserts the entries of the current action if the transaction has changed anything.
-    pub(super) async fn write_within(txn: &Transaction) -> Result<(), DbErr> {
+    pub(super) async fn write_pending(txn: &Transaction) -> Result<(), DbErr> {
         if !txn.has_changed() {
             return Ok(());
         }
         let act = UNDER_WAY.try_with(|act| act.lock().clone()).ok().flatten();
         match act {
-            Some(act) => act.write(txn).await,
+            Some(act) => act.insert_entries(txn).await,
             None => Ok(()),
         }
     }
 
     /// Clears the current action after it has been written.
-    pub(super) fn is_written() {
+    pub(super) fn clear_pending() {
         let _ = UNDER_WAY.try_with(|act| *act.lock() = None);
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// The access that a process needs to a SQLite file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum FileAccess {
     /// Serve it. Only one process can.
     Serving,
     /// Write to it, whether or not it is being served.
@@ -27,27 +27,27 @@ pub enum Use {
 /// It locks separate files next to the database. POSIX would release SQLite's own locks as soon as this process closed
 /// a second handle of the database file (<https://www.sqlite.org/howtocorrupt.html>, section 2.2).
 #[derive(Debug)]
-pub struct Held(#[expect(dead_code, reason = "they are locked while they are open")] Vec<File>);
+pub struct FileLock(#[expect(dead_code, reason = "they are locked while they are open")] Vec<File>);
 
-impl Held {
+impl FileLock {
     /// Fails with `Config` if another process has conflicting access, or if SQLite would lose data under the file's
     /// name.
-    pub fn of(url: &str, wanted: Use) -> Result<Self> {
-        let Some(named) = file_of(url) else { return Ok(Self(Vec::new())) };
-        let file = resolved(&named).map_err(|error| unusable(&named, &error))?;
+    pub fn acquire(url: &str, wanted: FileAccess) -> Result<Self> {
+        let Some(named) = sqlite_path(url) else { return Ok(Self(Vec::new())) };
+        let file = resolve_path(&named).map_err(|error| unusable_file(&named, &error))?;
         check_name(&file)?;
         check_links(&file)?;
         let shown = named.display();
         let mut held = Vec::new();
-        if wanted != Use::Beside {
+        if wanted != FileAccess::Beside {
             let why = "is served by another process: SQLite allows one at a time, PostgreSQL and MySQL any number";
-            held.extend(lock(&file, "-serve", File::try_lock).map_err(|error| told(error, &named, why))?);
+            held.extend(lock_file(&file, "-serve", File::try_lock).map_err(|error| lock_message(error, &named, why))?);
         }
-        let (take, why): (Take, _) = match wanted {
-            Use::Alone => (File::try_lock, "is in use by another command: wait until it ends"),
+        let (take, why): (LockMode, _) = match wanted {
+            FileAccess::Alone => (File::try_lock, "is in use by another command: wait until it ends"),
             _ => (File::try_lock_shared, "is in exclusive use by another command: wait until it ends"),
         };
-        held.extend(lock(&file, "-use", take).map_err(|error| told(error, &named, why))?);
+        held.extend(lock_file(&file, "-use", take).map_err(|error| lock_message(error, &named, why))?);
         if held.is_empty() {
             tracing::warn!("make sure that no second process uses {shown}: its file system does not support locks");
         }
@@ -56,52 +56,52 @@ impl Held {
 }
 
 /// How to take a lock: shared or exclusive.
-type Take = fn(&File) -> Result<(), TryLockError>;
+type LockMode = fn(&File) -> Result<(), TryLockError>;
 
 /// Why a lock was not taken.
-enum Missed {
+enum LockError {
     Taken,
     Unusable(std::io::Error),
 }
 
 /// Locks the file with the database's name and this suffix. `None` on file systems without locks.
-fn lock(file: &Path, suffix: &str, take: Take) -> Result<Option<File>, Missed> {
+fn lock_file(file: &Path, suffix: &str, take: LockMode) -> Result<Option<File>, LockError> {
     let mut path = OsString::from(file);
     path.push(suffix);
-    let open = File::options().create(true).append(true).open(&path).map_err(Missed::Unusable)?;
+    let open = File::options().create(true).append(true).open(&path).map_err(LockError::Unusable)?;
     match take(&open) {
         Ok(()) => Ok(Some(open)),
-        Err(TryLockError::WouldBlock) => Err(Missed::Taken),
+        Err(TryLockError::WouldBlock) => Err(LockError::Taken),
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
-fn told(missed: Missed, named: &Path, why: &str) -> Error {
+fn lock_message(missed: LockError, named: &Path, why: &str) -> Error {
     match missed {
-        Missed::Taken => Error::Config(format!("{} {why}", named.display())),
-        Missed::Unusable(error) => unusable(named, &error),
+        LockError::Taken => Error::Config(format!("{} {why}", named.display())),
+        LockError::Unusable(error) => unusable_file(named, &error),
     }
 }
 
-fn unusable(named: &Path, error: &std::io::Error) -> Error {
+fn unusable_file(named: &Path, error: &std::io::Error) -> Error {
     let why = "its lock files cannot be opened";
     Error::Config(format!("{} cannot be used, because {why}: {error}", named.display()))
 }
 
 /// The canonical path of a file, with links resolved. The file need not exist.
-fn resolved(named: &Path) -> std::io::Result<PathBuf> {
+fn resolve_path(named: &Path) -> std::io::Result<PathBuf> {
     let mut file = named.to_owned();
     // Follows a link to a missing file, since SQLite would create its target. Circular links fail below.
     for _ in 0..40 {
         let Ok(target) = std::fs::read_link(&file) else { break };
-        file = folder_of(&file).join(target);
+        file = parent_folder(&file).join(target);
     }
     let name = file.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
-    Ok(folder_of(&file).canonicalize()?.join(name))
+    Ok(parent_folder(&file).canonicalize()?.join(name))
 }
 
 /// The folder that contains a file.
-pub fn folder_of(file: &Path) -> &Path {
+pub fn parent_folder(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -135,7 +135,7 @@ fn check_links(file: &Path) -> Result<()> {
 }
 
 /// The file of a SQLite URL. `None` for other databases, and for one in memory.
-pub fn file_of(url: &str) -> Option<PathBuf> {
+pub fn sqlite_path(url: &str) -> Option<PathBuf> {
     let is_file = url.starts_with("sqlite:") && !url.contains(":memory:") && !url.contains("mode=memory");
     let options = SqliteConnectOptions::from_str(url).ok().filter(|_| is_file)?;
     Some(options.get_filename().to_owned()).filter(|file| !file.as_os_str().is_empty())

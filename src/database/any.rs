@@ -11,23 +11,23 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, IntoArguments};
 use tokio::time::Instant;
 
-use super::lineage::Lineage;
-use super::pool::{Connections, Lent};
+use super::lineage::DatabaseLineage;
+use super::pool::{ConnectionPool, PooledConnection};
 
 /// A pool for one of the three databases.
 #[derive(Clone, Debug)]
-pub enum Any {
-    Sqlite(Connections<SqliteConnection>),
-    Postgres(Connections<PgConnection>),
-    MySql(Connections<MySqlConnection>),
+pub enum AnyPool {
+    Sqlite(ConnectionPool<SqliteConnection>),
+    Postgres(ConnectionPool<PgConnection>),
+    MySql(ConnectionPool<MySqlConnection>),
 }
 
 /// A connection of one of these pools, in use.
 #[derive(Debug)]
-pub enum AnyLent {
-    Sqlite(Lent<SqliteConnection>),
-    Postgres(Lent<PgConnection>),
-    MySql(Lent<MySqlConnection>),
+pub enum AnyConnection {
+    Sqlite(PooledConnection<SqliteConnection>),
+    Postgres(PooledConnection<PgConnection>),
+    MySql(PooledConnection<MySqlConnection>),
 }
 
 /// Runs the same code for each variant.
@@ -41,7 +41,7 @@ macro_rules! each {
     };
 }
 
-impl Any {
+impl AnyPool {
     pub fn backend(&self) -> DbBackend {
         match self {
             Self::Sqlite(_) => DbBackend::Sqlite,
@@ -50,37 +50,37 @@ impl Any {
         }
     }
 
-    pub async fn lend(&self) -> Result<AnyLent, DbErr> {
+    pub async fn acquire(&self) -> Result<AnyConnection, DbErr> {
         Ok(match self {
-            Self::Sqlite(connections) => AnyLent::Sqlite(connections.lend().await?),
-            Self::Postgres(connections) => AnyLent::Postgres(connections.lend().await?),
-            Self::MySql(connections) => AnyLent::MySql(connections.lend().await?),
+            Self::Sqlite(connections) => AnyConnection::Sqlite(connections.acquire().await?),
+            Self::Postgres(connections) => AnyConnection::Postgres(connections.acquire().await?),
+            Self::MySql(connections) => AnyConnection::MySql(connections.acquire().await?),
         })
     }
 
     /// When an acquire that starts now times out.
-    pub fn waits_until(&self) -> Instant {
-        each!(Self, self, connections => connections.waits_until())
+    pub fn acquire_deadline(&self) -> Instant {
+        each!(Self, self, connections => connections.acquire_deadline())
     }
 
     /// The maximum number of connections.
-    pub fn many(&self) -> usize {
-        each!(Self, self, connections => connections.many())
+    pub fn max_connections(&self) -> usize {
+        each!(Self, self, connections => connections.max_connections())
     }
 
     /// How long an acquire waits.
-    pub fn patience(&self) -> Duration {
-        each!(Self, self, connections => connections.patience())
+    pub fn acquire_timeout(&self) -> Duration {
+        each!(Self, self, connections => connections.acquire_timeout())
     }
 
     /// The number of open connections, and how many of them are idle.
-    pub fn count(&self) -> (usize, usize) {
-        each!(Self, self, connections => connections.count())
+    pub fn connection_counts(&self) -> (usize, usize) {
+        each!(Self, self, connections => connections.connection_counts())
     }
 
     /// Closes idle connections to a lineage that the fence does not admit.
-    pub async fn close_strays(&self) {
-        each!(Self, self, connections => connections.close_strays().await);
+    pub async fn close_stale(&self) {
+        each!(Self, self, connections => connections.close_stale().await);
     }
 
     pub async fn close(&self) {
@@ -88,46 +88,46 @@ impl Any {
     }
 }
 
-impl AnyLent {
+impl AnyConnection {
     /// Runs a statement and reads all its rows.
-    pub async fn all(&mut self, statement: &Statement) -> Result<Vec<QueryResult>, DbErr> {
+    pub async fn query_all(&mut self, statement: &Statement) -> Result<Vec<QueryResult>, DbErr> {
         each!(Self, self, lent => {
-            let rows = query(statement).fetch_all(lent.ask()).await.map_err(query_error)?;
-            lent.answered();
+            let rows = bind_query(statement).fetch_all(lent.start_request()).await.map_err(query_error)?;
+            lent.finish_request();
             Ok(rows.into_iter().map(QueryResult::from).collect())
         })
     }
 
     /// Runs a statement that returns at most one row.
-    pub async fn one(&mut self, statement: &Statement) -> Result<Option<QueryResult>, DbErr> {
+    pub async fn query_one(&mut self, statement: &Statement) -> Result<Option<QueryResult>, DbErr> {
         each!(Self, self, lent => {
-            let row = query(statement).fetch_optional(lent.ask()).await.map_err(query_error)?;
-            lent.answered();
+            let row = bind_query(statement).fetch_optional(lent.start_request()).await.map_err(query_error)?;
+            lent.finish_request();
             Ok(row.map(QueryResult::from))
         })
     }
 
     /// Runs a statement that writes.
-    pub async fn run(&mut self, statement: &Statement) -> Result<ExecResult, DbErr> {
+    pub async fn execute(&mut self, statement: &Statement) -> Result<ExecResult, DbErr> {
         each!(Self, self, lent => {
-            let done = query(statement).execute(lent.ask()).await.map_err(exec_error)?;
-            lent.answered();
+            let done = bind_query(statement).execute(lent.start_request()).await.map_err(exec_error)?;
+            lent.finish_request();
             Ok(done.into())
         })
     }
 
     /// Runs SQL without preparing it.
-    pub async fn run_text(&mut self, text: &str) -> Result<ExecResult, DbErr> {
+    pub async fn execute_simple(&mut self, text: &str) -> Result<ExecResult, DbErr> {
         each!(Self, self, lent => {
-            let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(lent.ask()).await.map_err(exec_error)?;
-            lent.answered();
+            let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(lent.start_request()).await.map_err(exec_error)?;
+            lent.finish_request();
             Ok(done.into())
         })
     }
 
     /// Asks for the connection's current lineage. `None` on SQLite.
-    pub async fn look(&mut self) -> Result<Option<Lineage>, DbErr> {
-        each!(Self, self, lent => lent.look().await.map_err(query_error))
+    pub async fn query_lineage(&mut self) -> Result<Option<DatabaseLineage>, DbErr> {
+        each!(Self, self, lent => lent.query_lineage().await.map_err(query_error))
     }
 
     /// Begins a transaction that may write.
@@ -136,16 +136,16 @@ impl AnyLent {
     /// file changed in between, however long its busy timeout.
     pub async fn begin(&mut self) -> Result<(), DbErr> {
         let words = if matches!(self, Self::Sqlite(_)) { "BEGIN IMMEDIATE" } else { "BEGIN" };
-        each!(Self, self, lent => lent.begin(words).await.map_err(exec_error))
+        each!(Self, self, lent => lent.begin_transaction(words).await.map_err(exec_error))
     }
 
     /// Ends the transaction with `COMMIT` or `ROLLBACK`.
-    pub async fn end(&mut self, words: &'static str) -> Result<(), DbErr> {
-        each!(Self, self, lent => lent.end(words).await.map_err(exec_error))
+    pub async fn end_transaction(&mut self, words: &'static str) -> Result<(), DbErr> {
+        each!(Self, self, lent => lent.end_transaction(words).await.map_err(exec_error))
     }
 }
 
-fn query<D: sqlx::Database>(statement: &Statement) -> Query<'_, D, SqlxValues>
+fn bind_query<D: sqlx::Database>(statement: &Statement) -> Query<'_, D, SqlxValues>
 where
     SqlxValues: IntoArguments<D>,
 {

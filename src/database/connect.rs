@@ -12,15 +12,15 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, pool::PoolOptions};
 
 use super::Database;
-use super::alone::{file_of, folder_of};
-use super::any::Any;
+use super::alone::{parent_folder, sqlite_path};
+use super::any::AnyPool;
 use super::encoding;
-use super::hosts::each_host;
-use super::lineage::{Fence, Lineage};
-use super::pool::Connections;
+use super::hosts::urls_by_host;
+use super::lineage::{DatabaseLineage, LineageFence};
+use super::pool::ConnectionPool;
 use super::pooler;
 use crate::config::DatabaseConfig;
-use crate::error::{Ailment, Error, Result, words_of};
+use crate::error::{DatabaseFailure, Error, Result, driver_message};
 
 /// How long a request waits for a connection before it fails with an overload error. Time spent before in a queue of
 /// similar requests counts too.
@@ -56,7 +56,8 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_mins(1);
 /// Cached prepared statements per connection. Tidings has about fifty, some of them in ten lengths.
 const STATEMENTS: usize = 500;
 
-/// Opens the database at `url` (`sqlite:`, `postgres:` or `mysql:`) with at most `connections` connections.
+/// Opens the database at `url` (`open_sqlite:`, `open_postgres:` or `open_mysql:`) with at most `connections`
+/// connections.
 ///
 /// Fails with `Config` if the URL has another scheme or the server refuses the connection, and with `Unavailable` if it
 /// is unreachable.
@@ -71,20 +72,20 @@ pub async fn open(config: &DatabaseConfig) -> Result<Database> {
     config.check()?;
     let (url, connections) = (config.url(), config.connections);
     match url.split_once(':').map(|(scheme, _)| scheme) {
-        Some("sqlite") => sqlite(url, connections).await,
-        Some("postgres" | "postgresql") => postgres(config).await,
-        Some("mysql" | "mariadb") => mysql(url, connections).await,
+        Some("sqlite") => open_sqlite(url, connections).await,
+        Some("postgres" | "postgresql") => open_postgres(config).await,
+        Some("mysql" | "mariadb") => open_mysql(url, connections).await,
         _ => Err(Error::Config("DATABASE_URL must begin with sqlite:, postgres: or mysql:".into())),
     }
 }
 
 /// The same for read-only commands: `None` if the SQLite file does not exist yet, instead of creating it.
-pub async fn without_a_trace(config: &DatabaseConfig) -> Result<Option<Database>> {
+pub async fn open_existing(config: &DatabaseConfig) -> Result<Option<Database>> {
     let url = config.url();
-    let Some(file) = file_of(url).filter(|file| !file.exists()) else {
+    let Some(file) = sqlite_path(url).filter(|file| !file.exists()) else {
         return open(config).await.map(Some);
     };
-    let folder = folder_of(&file);
+    let folder = parent_folder(&file);
     let cannot = |why: &str| Err(Error::Config(format!("{} does not exist, and {why}", file.display())));
     if !url.contains("mode=rwc") {
         return cannot(NO_MODE);
@@ -101,9 +102,9 @@ const NO_MODE: &str = "the URL does not end in ?mode=rwc, which would create it"
 
 /// WAL lets readers proceed while a transaction writes. `synchronous = FULL` makes acknowledged writes survive a loss
 /// of power.
-async fn sqlite(url: &str, connections: u32) -> Result<Database> {
+async fn open_sqlite(url: &str, connections: u32) -> Result<Database> {
     let options = SqliteConnectOptions::from_str(url)
-        .map_err(|error| unreadable("DATABASE_URL", &error))?
+        .map_err(|error| invalid_url("DATABASE_URL", &error))?
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(LOCK_TIMEOUT)
@@ -121,7 +122,7 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
     let unusable = |cause: DbErr| match cause {
         DbErr::Conn(RuntimeErr::SqlxError(cause)) => {
             let why = if file.exists() || url.contains("mode=") {
-                words_of(&cause)
+                driver_message(&cause)
             } else {
                 format!("it does not exist, and {NO_MODE}")
             };
@@ -129,22 +130,23 @@ async fn sqlite(url: &str, connections: u32) -> Result<Database> {
         }
         other => other.into(),
     };
-    keep_private(&file, url.contains("mode=rwc"));
-    let fence = Arc::new(Fence::default());
-    let write = Connections::open(vec![options.clone()], None, (1, WRITE_TIMEOUT), &fence).await.map_err(unusable)?;
+    restrict_permissions(&file, url.contains("mode=rwc"));
+    let fence = Arc::new(LineageFence::default());
+    let write =
+        ConnectionPool::open(vec![options.clone()], None, (1, WRITE_TIMEOUT), &fence).await.map_err(unusable)?;
     let options = options.pragma("query_only", "on");
-    let read = Connections::open(vec![options], None, (connections, ACQUIRE_TIMEOUT), &fence).await;
-    let read = Any::Sqlite(read.map_err(unusable)?);
-    encoding::check("DATABASE_URL", &mut read.lend().await?).await?;
-    if let Some(number) = number(&file) {
+    let read = ConnectionPool::open(vec![options], None, (connections, ACQUIRE_TIMEOUT), &fence).await;
+    let read = AnyPool::Sqlite(read.map_err(unusable)?);
+    encoding::check_encoding("DATABASE_URL", &mut read.acquire().await?).await?;
+    if let Some(number) = inode_number(&file) {
         // All connections keep this file open, even if another file replaces it at its path later (`Health`).
-        fence.meets(&Lineage::of_file(number));
+        fence.observe(&DatabaseLineage::from_inode(number));
     }
-    Ok(Database::over((read.clone(), Any::Sqlite(write)), read, fence, Some(&file)))
+    Ok(Database::from_pools((read.clone(), AnyPool::Sqlite(write)), read, fence, Some(&file)))
 }
 
 /// The file's inode number, which changes when the file is replaced. `None` in memory, and on systems without inodes.
-fn number(file: &Path) -> Option<u64> {
+fn inode_number(file: &Path) -> Option<u64> {
     #[cfg(unix)]
     return std::fs::metadata(file).ok().map(|of| std::os::unix::fs::MetadataExt::ino(&of));
     #[cfg(not(unix))]
@@ -155,7 +157,7 @@ fn number(file: &Path) -> Option<u64> {
 /// notifications. Creates the file if SQLite would. A failed change of mode is logged; SQLite reports files that it
 /// cannot use.
 #[cfg(unix)]
-fn keep_private(file: &Path, is_made: bool) {
+fn restrict_permissions(file: &Path, is_made: bool) {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     /// The mode bits of the group and of others.
     const OTHERS: u32 = 0o077;
@@ -176,14 +178,14 @@ fn keep_private(file: &Path, is_made: bool) {
         match std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & !OTHERS)) {
             Ok(()) => tracing::warn!("other users could read {shown}: now only its owner can"),
             Err(error) => {
-                tracing::warn!("other users can read {shown}, and its permissions cannot be changed: {error}")
+                tracing::warn!("other users can read {shown}, and its permissions cannot be changed: {error}");
             }
         }
     }
 }
 
 #[cfg(not(unix))]
-fn keep_private(_file: &Path, _is_made: bool) {}
+fn restrict_permissions(_file: &Path, _is_made: bool) {}
 
 /// Forces generic plans that scan a range or probe a key of an index, as the statements are written for.
 ///
@@ -196,79 +198,80 @@ fn keep_private(_file: &Path, _is_made: bool) {}
 ///
 /// Bitmap scans (which lose the order) and hash or merge joins (which read one side whole) are off as well: without
 /// statistics, or with those of empty tables, PostgreSQL would underestimate their cost.
-async fn postgres(config: &DatabaseConfig) -> Result<Database> {
-    let unusable = |cause| unusable(config.setting(), cause);
+async fn open_postgres(config: &DatabaseConfig) -> Result<Database> {
+    let unusable = |cause| connect_error(config.setting_name(), cause);
     let options = |url: &String| {
-        let options = PgConnectOptions::from_str(url).map_err(|error| unreadable(config.setting(), &error))?;
+        let options = PgConnectOptions::from_str(url).map_err(|error| invalid_url(config.setting_name(), &error))?;
         // PgBouncer refuses parameters that it does not know, and Tidings stores no fractions.
         let options = options.application_name("tidings").extra_float_digits(None);
         Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
     };
-    let hosts = each_host(config.setting(), config.url())?.iter().map(options).collect::<Result<Vec<_>>>()?;
-    let (greeting, fence) = (config.pooler.is_none().then_some(POSTGRES), Arc::new(Fence::default()));
-    let aside = Connections::open(hosts.clone(), greeting, (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
-    let shared = Connections::open(hosts, greeting, (config.connections, ACQUIRE_TIMEOUT), &fence).await;
-    let (aside, shared) = (Any::Postgres(aside), Any::Postgres(shared.map_err(unusable)?));
-    pooler::check(config, [aside.lend().await?, shared.lend().await?]).await?;
-    encoding::check(config.setting(), &mut aside.lend().await?).await?;
-    Ok(Database::over((shared.clone(), shared), aside, fence, None))
+    let hosts = urls_by_host(config.setting_name(), config.url())?.iter().map(options).collect::<Result<Vec<_>>>()?;
+    let (greeting, fence) = (config.pooler.is_none().then_some(POSTGRES), Arc::new(LineageFence::default()));
+    let aside = ConnectionPool::open(hosts.clone(), greeting, (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
+    let shared = ConnectionPool::open(hosts, greeting, (config.connections, ACQUIRE_TIMEOUT), &fence).await;
+    let (aside, shared) = (AnyPool::Postgres(aside), AnyPool::Postgres(shared.map_err(unusable)?));
+    pooler::check_pooler(config, [aside.acquire().await?, shared.acquire().await?]).await?;
+    encoding::check_encoding(config.setting_name(), &mut aside.acquire().await?).await?;
+    Ok(Database::from_pools((shared.clone(), shared), aside, fence, None))
 }
 
 /// Uses READ COMMITTED, as on PostgreSQL. With MySQL's default REPEATABLE READ, sync would lock all rows that it reads
 /// and would read a snapshot older than its lock.
-async fn mysql(url: &str, connections: u32) -> Result<Database> {
+async fn open_mysql(url: &str, connections: u32) -> Result<Database> {
     let options = |url: &String| {
-        let options = MySqlConnectOptions::from_str(url).map_err(|error| unreadable("DATABASE_URL", &error))?;
+        let options = MySqlConnectOptions::from_str(url).map_err(|error| invalid_url("DATABASE_URL", &error))?;
         Ok(options.statement_cache_capacity(STATEMENTS).disable_statement_logging())
     };
-    let hosts = each_host("DATABASE_URL", url)?.iter().map(options).collect::<Result<Vec<_>>>()?;
-    let unusable = |cause| unusable("DATABASE_URL", cause);
-    let fence = Arc::new(Fence::default());
-    let aside = Connections::open(hosts.clone(), Some(MYSQL), (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
-    let shared = Connections::open(hosts, Some(MYSQL), (connections, ACQUIRE_TIMEOUT), &fence).await;
-    let (aside, shared) = (Any::MySql(aside), Any::MySql(shared.map_err(unusable)?));
-    encoding::check("DATABASE_URL", &mut aside.lend().await?).await?;
-    Ok(Database::over((shared.clone(), shared), aside, fence, None))
+    let hosts = urls_by_host("DATABASE_URL", url)?.iter().map(options).collect::<Result<Vec<_>>>()?;
+    let unusable = |cause| connect_error("DATABASE_URL", cause);
+    let fence = Arc::new(LineageFence::default());
+    let aside =
+        ConnectionPool::open(hosts.clone(), Some(MYSQL), (1, ACQUIRE_TIMEOUT), &fence).await.map_err(unusable)?;
+    let shared = ConnectionPool::open(hosts, Some(MYSQL), (connections, ACQUIRE_TIMEOUT), &fence).await;
+    let (aside, shared) = (AnyPool::MySql(aside), AnyPool::MySql(shared.map_err(unusable)?));
+    encoding::check_encoding("DATABASE_URL", &mut aside.acquire().await?).await?;
+    Ok(Database::from_pools((shared.clone(), shared), aside, fence, None))
 }
 
 /// A separate SeaORM connection, which the migrator requires.
-pub async fn for_migrations(connections: &Any) -> Result<DatabaseConnection> {
+pub async fn open_for_migrations(connections: &AnyPool) -> Result<DatabaseConnection> {
     fn single<D: sqlx::Database>() -> PoolOptions<D> {
         PoolOptions::new().max_connections(1)
     }
     Ok(match connections {
-        Any::Sqlite(connections) => {
+        AnyPool::Sqlite(connections) => {
             // Another server that has just been started may be migrating the file.
-            let options = connections.options().clone().busy_timeout(MIGRATION_TIMEOUT);
-            let pool = single().connect_with(options).await.map_err(away)?;
+            let options = connections.current_options().clone().busy_timeout(MIGRATION_TIMEOUT);
+            let pool = single().connect_with(options).await.map_err(unavailable_error)?;
             SqlxSqliteConnector::from_sqlx_sqlite_pool(pool)
         }
-        Any::Postgres(connections) => {
-            let pool = single().connect_with(connections.options().clone()).await.map_err(away)?;
+        AnyPool::Postgres(connections) => {
+            let pool = single().connect_with(connections.current_options().clone()).await.map_err(unavailable_error)?;
             SqlxPostgresConnector::from_sqlx_postgres_pool(pool)
         }
-        Any::MySql(connections) => {
-            let pool = single().connect_with(connections.options().clone()).await.map_err(away)?;
+        AnyPool::MySql(connections) => {
+            let pool = single().connect_with(connections.current_options().clone()).await.map_err(unavailable_error)?;
             SqlxMySqlConnector::from_sqlx_mysql_pool(pool)
         }
     })
 }
 
-fn away(cause: sqlx::Error) -> Error {
+fn unavailable_error(cause: sqlx::Error) -> Error {
     DbErr::Conn(RuntimeErr::SqlxError(cause.into())).into()
 }
 
-fn unreadable(setting: &str, cause: &sqlx::Error) -> Error {
-    Error::Config(format!("{setting} cannot be used: {}", words_of(cause)))
+fn invalid_url(setting: &str, cause: &sqlx::Error) -> Error {
+    Error::Config(format!("{setting} cannot be used: {}", driver_message(cause)))
 }
 
 /// The error for a failed connection: `Unavailable` if it may pass by itself, `Config` if the operator must act.
-fn unusable(setting: &str, cause: DbErr) -> Error {
+fn connect_error(setting: &str, cause: DbErr) -> Error {
     match cause {
-        DbErr::Conn(RuntimeErr::SqlxError(cause)) if Ailment::of_driver(&cause).is_some() => {
-            Error::Unavailable(format!("{setting} cannot be used: {}", words_of(&cause)))
+        DbErr::Conn(RuntimeErr::SqlxError(cause)) if DatabaseFailure::from_driver_error(&cause).is_some() => {
+            Error::Unavailable(format!("{setting} cannot be used: {}", driver_message(&cause)))
         }
-        DbErr::Conn(RuntimeErr::SqlxError(cause)) => unreadable(setting, &cause),
+        DbErr::Conn(RuntimeErr::SqlxError(cause)) => invalid_url(setting, &cause),
         other => other.into(),
     }
 }

@@ -27,12 +27,12 @@ pub const TABLES: [&str; 15] = [
 /// Advances the sequence of each table by `by`, so that no new row gets an id that was used before a restore.
 ///
 /// On MySQL, this commits the transaction's earlier work.
-pub async fn raise(txn: &Transaction, by: i64) -> Result<()> {
+pub async fn advance(txn: &Transaction, by: i64) -> Result<()> {
     for table in TABLES {
         match txn.get_database_backend() {
             DbBackend::Postgres => {
                 let sequence = format!("pg_get_serial_sequence('{table}', 'id')");
-                run(txn, format!("SELECT setval({sequence}, nextval({sequence}) + {by})")).await?;
+                execute_sql(txn, format!("SELECT setval({sequence}, nextval({sequence}) + {by})")).await?;
             }
             DbBackend::MySql => {
                 let newest = format!(
@@ -45,7 +45,7 @@ pub async fn raise(txn: &Transaction, by: i64) -> Result<()> {
                 txn.execute_unprepared(&format!("ALTER TABLE `{table}` AUTO_INCREMENT = {newest}")).await?;
             }
             _ => {
-                run(
+                execute_sql(
                     txn,
                     format!(
                         "INSERT INTO sqlite_sequence (name, seq) SELECT '{table}', 0 \
@@ -53,14 +53,14 @@ pub async fn raise(txn: &Transaction, by: i64) -> Result<()> {
                     ),
                 )
                 .await?;
-                run(txn, format!("UPDATE sqlite_sequence SET seq = seq + {by} WHERE name = '{table}'")).await?;
+                execute_sql(txn, format!("UPDATE sqlite_sequence SET seq = seq + {by} WHERE name = '{table}'")).await?;
             }
         }
     }
     Ok(())
 }
 
-async fn run(txn: &Transaction, words: String) -> Result<()> {
+async fn execute_sql(txn: &Transaction, words: String) -> Result<()> {
     txn.execute_raw(Statement::from_string(txn.get_database_backend(), words)).await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 impl Database {
     /// The number of connections of other clients to this database, as far as this user may see them. 0 on SQLite.
-    async fn others(&self) -> Result<i64> {
+    async fn count_other_clients(&self) -> Result<i64> {
         let all = match self.backend() {
             DbBackend::Postgres => {
                 "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
@@ -15,14 +15,14 @@ impl Database {
             DbBackend::MySql => "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE()",
             _ => return Ok(0),
         };
-        let all: i64 = self.one(all).await?.unwrap_or_default();
-        let own = self.aside.count().0 + self.write.count().0;
+        let all: i64 = self.query_value(all).await?.unwrap_or_default();
+        let own = self.aside.connection_counts().0 + self.write.connection_counts().0;
         Ok(all.saturating_sub_unsigned(own as u64))
     }
 
     /// Fails with `Config` if another client is connected. On a SQLite file, [`super::Held`] prevents that.
-    pub async fn is_left_alone(&self) -> Result<()> {
-        match self.others().await? {
+    pub async fn check_no_other_clients(&self) -> Result<()> {
+        match self.count_other_clients().await? {
             0 => Ok(()),
             others => {
                 Err(Error::Config(format!("{others} other connections use this database: stop all its servers first")))
@@ -32,7 +32,7 @@ impl Database {
 
     /// The maximum number of connections for this user: the server's limit without the connections reserved for
     /// superusers, and at most the limits of the user and the database. `None` if there is no limit.
-    pub async fn most_connections(&self) -> Result<Option<i64>> {
+    pub async fn connection_limit(&self) -> Result<Option<i64>> {
         let most = match self.backend() {
             DbBackend::Postgres => {
                 "SELECT LEAST(current_setting('max_connections')::bigint \
@@ -46,11 +46,11 @@ impl Database {
             }
             _ => return Ok(None),
         };
-        self.one(most).await
+        self.query_value(most).await
     }
 
     /// Whether this user may create tables. True if that cannot be determined.
-    pub async fn may_create(&self) -> Result<bool> {
+    pub async fn can_create_tables(&self) -> Result<bool> {
         let may = match self.backend() {
             DbBackend::Postgres => {
                 "SELECT CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1::bigint ELSE 0::bigint END"
@@ -65,12 +65,12 @@ impl Database {
             }
             _ => return Ok(true),
         };
-        Ok(self.one::<i64>(may).await? != Some(0))
+        Ok(self.query_value::<i64>(may).await? != Some(0))
     }
 
     /// The single value that a query returns.
-    async fn one<T: TryGetable>(&self, words: &str) -> Result<Option<T>> {
-        let row = self.aside().query_one_raw(Statement::from_string(self.backend(), words)).await?;
+    async fn query_value<T: TryGetable>(&self, words: &str) -> Result<Option<T>> {
+        let row = self.maintenance_reader().query_one_raw(Statement::from_string(self.backend(), words)).await?;
         Ok(row.map(|row| row.try_get_by_index::<Option<T>>(0)).transpose()?.flatten())
     }
 }

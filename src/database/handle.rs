@@ -12,34 +12,38 @@ use sea_orm::{ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, Que
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout, timeout_at};
 
-use super::any::{Any, AnyLent};
-use super::health::Health;
-use super::lineage::Fence;
-use super::lost::{TRIES, lost_to_another, pause};
-use super::pool::hurried;
-use super::share::{Party, Share, Shares};
-use crate::board::Board;
-use crate::error::Ailment;
+use super::any::{AnyConnection, AnyPool};
+use super::health::DatabaseHealth;
+use super::lineage::LineageFence;
+use super::lost::{TRIES, backoff, is_retryable};
+use super::pool::with_deadline;
+use super::share::{FairShareLimiter, FairSharePermit, Principal};
+use crate::board::InvalidationStore;
+use crate::error::DatabaseFailure;
 use crate::hub::{Hub, Notice};
 
 /// How long a rollback may take.
 const ROLLBACK: Duration = Duration::from_secs(1);
 
-type Observer = dyn Fn(&Info<'_>) + Send + Sync;
+type StatementObserver = dyn Fn(&Info<'_>) + Send + Sync;
 
 /// Functions that are called after each statement.
 #[derive(Clone, Default)]
-pub(super) struct Observers(pub Vec<Arc<Observer>>);
+pub(super) struct StatementObservers(pub Vec<Arc<StatementObserver>>);
 
-impl Debug for Observers {
+impl Debug for StatementObservers {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} observers", self.0.len())
     }
 }
 
-impl Observers {
+impl StatementObservers {
     /// Runs `work`, then calls every observer.
-    async fn watch<T>(&self, statement: &Statement, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+    async fn observe<T>(
+        &self,
+        statement: &Statement,
+        work: impl Future<Output = Result<T, DbErr>>,
+    ) -> Result<T, DbErr> {
         let started = Instant::now();
         let result = work.await;
         let info = Info { elapsed: started.elapsed(), statement, failed: result.is_err() };
@@ -50,12 +54,12 @@ impl Observers {
 
 /// Runs read-only statements, each on any free connection.
 #[derive(Clone, Debug)]
-pub struct Reader {
-    pub(super) connections: Any,
-    pub(super) shares: Arc<Shares>,
-    pub(super) observers: Observers,
-    pub(super) health: Arc<Health>,
-    pub(super) fence: Arc<Fence>,
+pub struct ReadPool {
+    pub(super) connections: AnyPool,
+    pub(super) shares: Arc<FairShareLimiter>,
+    pub(super) observers: StatementObservers,
+    pub(super) health: Arc<DatabaseHealth>,
+    pub(super) fence: Arc<LineageFence>,
 }
 
 /// Runs a read-only statement, and retries it after a conflict, for example with a newer node that changes the tables.
@@ -64,10 +68,10 @@ macro_rules! again {
         let mut tries = 0;
         loop {
             match $run.await {
-                Err(error) if lost_to_another(&error) && tries == TRIES => break Err(Ailment::Held.error()),
-                Err(error) if lost_to_another(&error) => {
+                Err(error) if is_retryable(&error) && tries == TRIES => break Err(DatabaseFailure::Held.to_error()),
+                Err(error) if is_retryable(&error) => {
                     tries += 1;
-                    sleep(pause(tries)).await;
+                    sleep(backoff(tries)).await;
                 }
                 done => break done,
             }
@@ -75,62 +79,66 @@ macro_rules! again {
     }};
 }
 
-impl Reader {
-    async fn lend(&self) -> Result<(Share, AnyLent), DbErr> {
-        self.health.answers()?;
-        lent(&self.connections, &self.fence, self.shares.turn()).await
+impl ReadPool {
+    async fn acquire(&self) -> Result<(FairSharePermit, AnyConnection), DbErr> {
+        self.health.check_responding()?;
+        acquire_connection(&self.connections, &self.fence, self.shares.acquire_read()).await
     }
 }
 
 #[async_trait]
-impl ConnectionTrait for Reader {
+impl ConnectionTrait for ReadPool {
     fn get_database_backend(&self) -> DbBackend {
         self.connections.backend()
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        let (_share, mut lent) = self.lend().await?;
-        self.observers.watch(&statement, self.health.bound(lent.run(&statement))).await
+        let (_share, mut lent) = self.acquire().await?;
+        self.observers.observe(&statement, self.health.run_bounded(lent.execute(&statement))).await
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
-        let (_share, mut lent) = self.lend().await?;
-        self.health.bound(lent.run_text(text)).await
+        let (_share, mut lent) = self.acquire().await?;
+        self.health.run_bounded(lent.execute_simple(text)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        let (_share, mut lent) = self.lend().await?;
-        again!(self.observers.watch(&statement, self.health.bound(lent.one(&statement))))
+        let (_share, mut lent) = self.acquire().await?;
+        again!(self.observers.observe(&statement, self.health.run_bounded(lent.query_one(&statement))))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        let (_share, mut lent) = self.lend().await?;
-        again!(self.observers.watch(&statement, self.health.bound(lent.all(&statement))))
+        let (_share, mut lent) = self.acquire().await?;
+        again!(self.observers.observe(&statement, self.health.run_bounded(lent.query_all(&statement))))
     }
 }
 
 /// Waits for a permit of the current principal and for a connection, with one timeout for both.
 ///
 /// Fails if the request already used a connection in an earlier era: its earlier reads may be outdated.
-async fn lent(connections: &Any, fence: &Fence, place: impl Future<Output = Share>) -> Result<(Share, AnyLent), DbErr> {
-    let until = connections.waits_until();
+async fn acquire_connection(
+    connections: &AnyPool,
+    fence: &LineageFence,
+    place: impl Future<Output = FairSharePermit>,
+) -> Result<(FairSharePermit, AnyConnection), DbErr> {
+    let until = connections.acquire_deadline();
     let late = |_| DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
     let share = timeout_at(until, place).await.map_err(late)?;
-    let lent = hurried(until, connections.lend()).await?;
-    if Party::is_of(fence.era()) { Ok((share, lent)) } else { Err(Ailment::Away.error()) }
+    let lent = with_deadline(until, connections.acquire()).await?;
+    if Principal::is_in_era(fence.era()) { Ok((share, lent)) } else { Err(DatabaseFailure::Away.to_error()) }
 }
 
 /// A transaction. It is rolled back on drop.
 #[derive(Debug)]
 pub struct Transaction {
-    connection: Mutex<AnyLent>,
+    connection: Mutex<AnyConnection>,
     /// Held as long as the connection.
-    share: Share,
+    share: FairSharePermit,
     backend: DbBackend,
-    observers: Observers,
-    health: Arc<Health>,
+    observers: StatementObservers,
+    health: Arc<DatabaseHealth>,
     hub: Arc<Hub>,
-    board: Option<Arc<Board>>,
+    board: Option<Arc<InvalidationStore>>,
     /// Notices for open sessions, published after the commit.
     notices: Lock<Vec<Notice>>,
     /// Whether one of its statements has changed a row.
@@ -139,15 +147,15 @@ pub struct Transaction {
 
 impl Transaction {
     pub(super) async fn begin(
-        (connections, fence): (&Any, &Fence),
-        shares: &Shares,
-        (health, observers): (Arc<Health>, Observers),
-        (hub, board): (Arc<Hub>, Option<Arc<Board>>),
+        (connections, fence): (&AnyPool, &LineageFence),
+        shares: &FairShareLimiter,
+        (health, observers): (Arc<DatabaseHealth>, StatementObservers),
+        (hub, board): (Arc<Hub>, Option<Arc<InvalidationStore>>),
     ) -> Result<Self, DbErr> {
-        health.answers()?;
-        health.is_in_place()?;
-        let (share, mut lent) = lent(connections, fence, shares.take()).await?;
-        health.bound(lent.begin()).await.map_err(|error| health.noted(error))?;
+        health.check_responding()?;
+        health.check_file()?;
+        let (share, mut lent) = acquire_connection(connections, fence, shares.acquire()).await?;
+        health.run_bounded(lent.begin()).await.map_err(|error| health.note_error(error))?;
         Ok(Self {
             connection: Mutex::new(lent),
             share,
@@ -163,7 +171,7 @@ impl Transaction {
 
     /// Publishes this notice to open sessions, here and on other nodes, once the transaction is committed, even if the
     /// caller is gone by then. After a rollback, nothing is published.
-    pub fn tell(&self, notice: Notice) {
+    pub fn notify(&self, notice: Notice) {
         if !notice.is_empty() {
             self.notices.lock().push(notice);
         }
@@ -175,7 +183,7 @@ impl Transaction {
     }
 
     /// Notes whether a statement changed anything: it is not a SELECT, and affected or returned rows.
-    fn note(&self, statement: &Statement, rows: u64) {
+    fn note_change(&self, statement: &Statement, rows: u64) {
         if rows > 0 && !statement.sql.starts_with("SELECT") {
             self.changed.store(true, Relaxed);
         }
@@ -190,9 +198,10 @@ impl Transaction {
         let mut lent = connection.into_inner();
         let notices = notices.into_inner();
         let committed = async move {
-            let ended = health.committing(lent.end("COMMIT")).await.map_err(|error| health.noted(error));
+            let ended =
+                health.track_commit(lent.end_transaction("COMMIT")).await.map_err(|error| health.note_error(error));
             // Checked while the connection is open, because the last one to close deletes SQLite's log.
-            let kept = ended.and_then(|()| health.has_kept());
+            let kept = ended.and_then(|()| health.check_file_and_log());
             drop((lent, share));
             kept
         };
@@ -202,29 +211,33 @@ impl Transaction {
         let committing = tokio::spawn(async move {
             let mut ended = committed.await;
             if let Some(board) = board
-                && !board.take_down(&notices).await
+                && !board.invalidate(&notices).await
             {
                 // Other nodes may still serve the old state, so the commit must not be acknowledged.
-                ended = ended.and(Err(Ailment::Away.error()));
+                ended = ended.and(Err(DatabaseFailure::Away.to_error()));
             }
             for notice in notices {
-                hub.tell(notice);
+                hub.publish(notice);
             }
             ended
         });
         committing.await.unwrap_or_else(|cause| Err(DbErr::Custom(format!("a commit was aborted: {cause}"))))
     }
 
-    async fn watch<T>(&self, statement: &Statement, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
-        let done = self.observers.watch(statement, self.health.bound(work)).await;
-        done.map_err(|error| self.health.noted(error))
+    async fn observe<T>(
+        &self,
+        statement: &Statement,
+        work: impl Future<Output = Result<T, DbErr>>,
+    ) -> Result<T, DbErr> {
+        let done = self.observers.observe(statement, self.health.run_bounded(work)).await;
+        done.map_err(|error| self.health.note_error(error))
     }
 
     /// Rolls back. If that takes too long, for example after a cancelled statement, the connection is closed instead.
     pub async fn rollback(self) -> Result<(), DbErr> {
         let mut lent = self.connection.into_inner();
-        let ended = timeout(ROLLBACK, lent.end("ROLLBACK")).await;
-        ended.unwrap_or_else(|_| Err(Ailment::Slow.error()))
+        let ended = timeout(ROLLBACK, lent.end_transaction("ROLLBACK")).await;
+        ended.unwrap_or_else(|_| Err(DatabaseFailure::Slow.to_error()))
     }
 }
 
@@ -236,27 +249,27 @@ impl ConnectionTrait for Transaction {
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
         let mut lent = self.connection.lock().await;
-        let done = self.watch(&statement, lent.run(&statement)).await?;
-        self.note(&statement, done.rows_affected());
+        let done = self.observe(&statement, lent.execute(&statement)).await?;
+        self.note_change(&statement, done.rows_affected());
         Ok(done)
     }
 
     async fn execute_unprepared(&self, text: &str) -> Result<ExecResult, DbErr> {
         let mut lent = self.connection.lock().await;
-        self.health.bound(lent.run_text(text)).await.map_err(|error| self.health.noted(error))
+        self.health.run_bounded(lent.execute_simple(text)).await.map_err(|error| self.health.note_error(error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
         let mut lent = self.connection.lock().await;
-        let row = self.watch(&statement, lent.one(&statement)).await?;
-        self.note(&statement, row.is_some().into());
+        let row = self.observe(&statement, lent.query_one(&statement)).await?;
+        self.note_change(&statement, row.is_some().into());
         Ok(row)
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         let mut lent = self.connection.lock().await;
-        let rows = self.watch(&statement, lent.all(&statement)).await?;
-        self.note(&statement, rows.len() as u64);
+        let rows = self.observe(&statement, lent.query_all(&statement)).await?;
+        self.note_change(&statement, rows.len() as u64);
         Ok(rows)
     }
 }

@@ -8,8 +8,8 @@ const ATTRIBUTE: &str = "target_session_attrs";
 /// The URL for each host in `url`, in order of preference. `setting` is the setting's name, for errors.
 ///
 /// Fails with `Config` if a host is empty, or if the URL asks for a server that takes no writes.
-pub fn each_host(setting: &str, url: &str) -> Result<Vec<String>> {
-    let url = without_attribute(setting, url)?;
+pub fn urls_by_host(setting: &str, url: &str) -> Result<Vec<String>> {
+    let url = without_session_attribute(setting, url)?;
     let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| *scheme != "sqlite") else {
         return Ok(vec![url]);
     };
@@ -25,7 +25,7 @@ pub fn each_host(setting: &str, url: &str) -> Result<Vec<String>> {
 }
 
 /// The URL without `target_session_attrs`: Tidings always uses the host that takes writes.
-fn without_attribute(setting: &str, url: &str) -> Result<String> {
+fn without_session_attribute(setting: &str, url: &str) -> Result<String> {
     let Some((before, query)) = url.split_once('?') else { return Ok(url.to_owned()) };
     let mut kept = Vec::new();
     for part in query.split('&') {
@@ -44,11 +44,11 @@ fn without_attribute(setting: &str, url: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::each_host;
+    use super::urls_by_host;
 
     #[test]
     fn each_host_has_a_url() {
-        let of = |url: &str| each_host("DATABASE_URL", url).unwrap();
+        let of = |url: &str| urls_by_host("DATABASE_URL", url).unwrap();
         assert_eq!(of("sqlite://a,b.db?mode=rwc"), ["sqlite://a,b.db?mode=rwc"]);
         assert_eq!(of("postgres://u:p@a/db?sslmode=require"), ["postgres://u:p@a/db?sslmode=require"]);
         assert_eq!(
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_host_without_a_name_and_a_server_that_takes_no_writes_are_refused() {
-        let why = |url: &str| each_host("DATABASE_URL", url).unwrap_err().to_string();
+        let why = |url: &str| urls_by_host("DATABASE_URL", url).unwrap_err().to_string();
         assert!(why("postgres://a,,b/db").contains("DATABASE_URL has an empty host"));
         for other in ["any", "standby", "read-only", "prefer-standby", ""] {
             assert!(why(&format!("postgres://a/db?target_session_attrs={other}")).contains("read-write or primary"));

@@ -16,7 +16,7 @@ use sea_orm::{ConnAcquireErr, DbErr};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::Ailment;
+use crate::error::DatabaseFailure;
 
 /// If the fence has been closed for longer than this, requests fail at once: the cause will not pass soon.
 const WAITED_FOR: Duration = Duration::from_secs(5);
@@ -27,23 +27,23 @@ tokio::task_local! {
 }
 
 /// Runs work that may use connections while the fence is closed, such as the work that opens it.
-pub fn passing<F: Future>(work: F) -> impl Future<Output = F::Output> {
+pub fn bypass_fence<F: Future>(work: F) -> impl Future<Output = F::Output> {
     PASSES.scope((), work)
 }
 
-fn passes() -> bool {
+fn is_bypassing() -> bool {
     PASSES.try_with(|()| ()).is_ok()
 }
 
 /// A hash of a lineage, to compare connections. 0 means no lineage.
-pub type Tag = u64;
+pub type LineageTag = u64;
 
 /// A name and its value, as a server reports them.
-pub type Fact = (String, String);
+pub type ServerFact = (String, String);
 
 /// The lineage of a connection's database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lineage {
+pub struct DatabaseLineage {
     /// Unique for each history of each database. Stored in a column of 256 characters.
     pub name: Arc<str>,
     /// Whether the server refuses writes, as a standby does.
@@ -74,15 +74,15 @@ pub const MYSQL: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
         ELSE 'empty' END FROM information_schema.tables \
         WHERE table_schema = DATABASE() AND table_name IN ('activity_key', 'view_visit')";
 
-impl Lineage {
+impl DatabaseLineage {
     /// From PostgreSQL's response: one row, with the name first.
-    pub fn of_postgres(facts: &[Fact]) -> Option<Self> {
+    pub fn from_postgres(facts: &[ServerFact]) -> Option<Self> {
         let (name, read_only) = facts.last()?;
         Some(Self { name: name.as_str().into(), is_read_only: read_only == "on", is_cluster: false })
     }
 
     /// From the response of MariaDB or MySQL. All nodes of a Galera cluster have the same lineage.
-    pub fn of_mysql(facts: &[Fact]) -> Option<Self> {
+    pub fn from_mysql(facts: &[ServerFact]) -> Option<Self> {
         let of = |name: &str| facts.iter().find(|(fact, _)| fact == name).map(|(_, value)| value.as_str());
         let is_on = |name| of(name).is_some_and(|value| !matches!(value, "OFF" | "0"));
         let cluster = of("wsrep_cluster_state_uuid").filter(|uuid| is_on("wsrep_on") && !uuid.is_empty());
@@ -97,7 +97,7 @@ impl Lineage {
     }
 
     /// The lineage of a SQLite file with this inode number.
-    pub fn of_file(number: u64) -> Self {
+    pub fn from_inode(number: u64) -> Self {
         Self { name: format!("sqlite {number}").into(), is_read_only: false, is_cluster: false }
     }
 
@@ -107,7 +107,7 @@ impl Lineage {
     }
 
     /// Never 0.
-    pub fn tag(&self) -> Tag {
+    pub fn tag(&self) -> LineageTag {
         let mut hasher = DefaultHasher::new();
         self.name.hash(&mut hasher);
         hasher.finish().max(1)
@@ -116,8 +116,8 @@ impl Lineage {
 
 /// Blocks connections to another lineage than the one this process uses.
 #[derive(Debug, Default)]
-pub struct Fence {
-    state: Mutex<State>,
+pub struct LineageFence {
+    state: Mutex<FenceState>,
     /// The tag of connections that may be handed out; 0 if any may.
     admitted: AtomicU64,
     is_closed: AtomicBool,
@@ -128,19 +128,19 @@ pub struct Fence {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FenceState {
     /// The lineage this process uses. `None` until it has been compared with the database for the first time.
-    known: Option<Lineage>,
+    known: Option<DatabaseLineage>,
     /// The lineage of the newest connection.
-    met: Option<Lineage>,
+    met: Option<DatabaseLineage>,
     /// How often sequences were advanced, as far as this process knows.
     number: u64,
     closed_at: Option<Instant>,
 }
 
-impl Fence {
+impl LineageFence {
     /// Notes the lineage of a connection, and closes the fence if it is a different one.
-    pub fn meets(&self, lineage: &Lineage) -> Tag {
+    pub fn observe(&self, lineage: &DatabaseLineage) -> LineageTag {
         self.is_read_only.store(lineage.is_read_only, SeqCst);
         let mut state = self.state.lock();
         state.met = Some(lineage.clone());
@@ -163,7 +163,7 @@ impl Fence {
         }
     }
 
-    fn close(&self, state: &mut State) {
+    fn close(&self, state: &mut FenceState) {
         if !self.is_closed.swap(true, SeqCst) {
             state.closed_at = Some(Instant::now());
             if let (Some(known), Some(met)) = (&state.known, &state.met) {
@@ -178,7 +178,7 @@ impl Fence {
     }
 
     /// Admits connections of this lineage again. Returns false if a newer connection has a different lineage.
-    pub fn open(&self, lineage: &Lineage, number: u64) -> bool {
+    pub fn open(&self, lineage: &DatabaseLineage, number: u64) -> bool {
         let mut state = self.state.lock();
         if state.met.as_ref().is_none_or(|met| met.name != lineage.name) {
             return false;
@@ -193,18 +193,18 @@ impl Fence {
     }
 
     /// The lineage this process uses, and how often sequences were advanced as far as it knows.
-    pub fn known(&self) -> (Option<Lineage>, u64) {
+    pub fn current_lineage(&self) -> (Option<DatabaseLineage>, u64) {
         let state = self.state.lock();
         (state.known.clone(), state.number)
     }
 
     /// The lineage of the newest connection.
-    pub fn met(&self) -> Option<Lineage> {
+    pub fn newest_lineage(&self) -> Option<DatabaseLineage> {
         self.state.lock().met.clone()
     }
 
     /// Waits until the fence is closed.
-    pub async fn closed(&self) {
+    pub async fn wait_until_closed(&self) {
         // The sender lives as long as `self`.
         let _ = self.closed.subscribe().wait_for(|is_closed| *is_closed).await;
     }
@@ -229,25 +229,25 @@ impl Fence {
 
     /// Whether a connection with this tag may be used. SQLite connections have tag 0 and are always admitted: all of
     /// them keep the file open that was opened first.
-    pub fn admits(&self, tag: Tag) -> bool {
+    pub fn is_admitted(&self, tag: LineageTag) -> bool {
         let admitted = self.admitted.load(SeqCst);
         admitted == 0 || tag == 0 || admitted == tag
     }
 
     /// Whether the current task may use a connection with this tag now.
-    pub fn lends(&self, tag: Tag) -> bool {
-        (!self.is_closed() || passes()) && self.admits(tag)
+    pub fn is_usable(&self, tag: LineageTag) -> bool {
+        (!self.is_closed() || is_bypassing()) && self.is_admitted(tag)
     }
 
     /// Waits while the fence is closed, but not if it has been closed for more than 5 s.
-    pub async fn wait(&self, until: Instant) -> Result<(), DbErr> {
-        if !self.is_closed() || passes() {
+    pub async fn wait_until_open(&self, until: Instant) -> Result<(), DbErr> {
+        if !self.is_closed() || is_bypassing() {
             return Ok(());
         }
         let closed_at = self.state.lock().closed_at;
         let refused = || {
             if self.is_read_only() {
-                return Ailment::ReadOnly.error();
+                return DatabaseFailure::ReadOnly.to_error();
             }
             DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
         };
@@ -264,36 +264,37 @@ impl Fence {
 mod tests {
     use super::*;
 
-    fn facts(of: &[(&str, &str)]) -> Vec<Fact> {
+    fn facts(of: &[(&str, &str)]) -> Vec<ServerFact> {
         of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     #[test]
     fn each_server_has_a_lineage_and_a_cluster_has_one() {
         let one = [("server_id", "1"), ("server_uid", "u"), ("read_only", "OFF"), ("wsrep_on", "OFF"), ("made", "7")];
-        let lineage = Lineage::of_mysql(&facts(&one)).unwrap();
+        let lineage = DatabaseLineage::from_mysql(&facts(&one)).unwrap();
         assert_eq!((&*lineage.name, lineage.is_read_only, lineage.is_cluster), ("mysql 1 u 7", false, false));
         let copy = [("server_id", "2"), ("hostname", "b"), ("port", "3306"), ("read_only", "ON"), ("made", "7")];
-        let copy = Lineage::of_mysql(&facts(&copy)).unwrap();
+        let copy = DatabaseLineage::from_mysql(&facts(&copy)).unwrap();
         assert_eq!((&*copy.name, copy.is_read_only), ("mysql 2 b:3306 7", true));
         let node = [("server_id", "2"), ("wsrep_on", "ON"), ("wsrep_cluster_state_uuid", "c"), ("made", "8")];
-        let node = Lineage::of_mysql(&facts(&node)).unwrap();
+        let node = DatabaseLineage::from_mysql(&facts(&node)).unwrap();
         assert_eq!((&*node.name, node.is_cluster), ("galera c", true));
-        assert!(Lineage::of_mysql(&[]).is_none());
+        assert!(DatabaseLineage::from_mysql(&[]).is_none());
     }
 
     #[test]
     fn a_fence_closes_when_a_connection_leads_elsewhere_and_opens_where_it_leads_by_then() {
-        let (fence, one, other) = (Fence::default(), Lineage::of_file(1), Lineage::of_file(2));
-        let tag = fence.meets(&one);
-        assert!(!fence.is_closed() && fence.admits(tag) && fence.admits(other.tag()), "it is not armed");
+        let (fence, one, other) =
+            (LineageFence::default(), DatabaseLineage::from_inode(1), DatabaseLineage::from_inode(2));
+        let tag = fence.observe(&one);
+        assert!(!fence.is_closed() && fence.is_admitted(tag) && fence.is_admitted(other.tag()), "it is not armed");
         fence.arm();
         assert!(fence.is_closed() && fence.open(&one, 3) && !fence.is_closed());
-        assert!(fence.admits(tag) && !fence.admits(other.tag()));
-        fence.meets(&other);
-        assert!(fence.is_closed() && !fence.admits(tag) && fence.admits(other.tag()));
+        assert!(fence.is_admitted(tag) && !fence.is_admitted(other.tag()));
+        fence.observe(&other);
+        assert!(fence.is_closed() && !fence.is_admitted(tag) && fence.is_admitted(other.tag()));
         assert!(!fence.open(&one, 3), "a newer connection leads elsewhere");
-        assert!(fence.open(&other, 4) && !fence.is_closed() && !fence.admits(tag));
-        assert_eq!(fence.known(), (Some(other), 4));
+        assert!(fence.open(&other, 4) && !fence.is_closed() && !fence.is_admitted(tag));
+        assert_eq!(fence.current_lineage(), (Some(other), 4));
     }
 }

@@ -10,7 +10,7 @@ pub const TRIES: u32 = 8;
 
 /// The pause before a retry: it doubles each time, and between a half and the whole of it is used at random, so that
 /// the transactions that conflicted do not conflict again. All eight pauses together take between one and two seconds.
-pub fn pause(tries: u32) -> Duration {
+pub fn backoff(tries: u32) -> Duration {
     let most = 4_u32 << tries.min(TRIES);
     let mut random = [0; 4];
     // Without randomness, use the whole pause.
@@ -20,7 +20,7 @@ pub fn pause(tries: u32) -> Duration {
 }
 
 /// Deadlocks and serialization failures: the database has rolled back, and the client should retry.
-pub fn lost_to_another(cause: &(dyn Error + 'static)) -> bool {
+pub fn is_retryable(cause: &(dyn Error + 'static)) -> bool {
     let Some(DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause))) =
         cause.downcast_ref::<DbErr>()
     else {

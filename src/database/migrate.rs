@@ -10,7 +10,7 @@ use sea_orm::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::lost::lost_to_another;
+use super::lost::is_retryable;
 use super::{Database, connect, generated};
 use crate::error::{Error, Result};
 
@@ -26,7 +26,7 @@ const NEEDS: &str = "needs";
 
 /// The migrations of a database, compared with those of this program.
 #[derive(Clone, Debug, Default)]
-pub struct Migrations {
+pub struct MigrationStatus {
     /// Migrations of this program that the database lacks, oldest first.
     pub pending: Vec<String>,
     /// Migrations of the database that this program does not know.
@@ -35,10 +35,10 @@ pub struct Migrations {
     needs: Option<String>,
 }
 
-impl Migrations {
+impl MigrationStatus {
     /// Fails with `Config` if this program is too old for the database. A program that is merely older may serve beside
     /// newer ones.
-    pub fn check(&self) -> Result<()> {
+    pub fn check_compatible(&self) -> Result<()> {
         let is_needed = |name: &&String| self.unknown.contains(name);
         match (self.needs.as_ref().filter(is_needed), &*self.unknown, &*self.pending) {
             (Some(needs), ..) => Err(Error::Config(format!(
@@ -53,10 +53,10 @@ impl Migrations {
     }
 }
 
-impl Migrations {
+impl MigrationStatus {
     /// Whether the database has no migrations at all, neither of this program nor of another version.
     fn are_all_pending(&self) -> bool {
-        self.unknown.is_empty() && self.pending.len() == migration::names().count()
+        self.unknown.is_empty() && self.pending.len() == migration::migration_names().count()
     }
 }
 
@@ -67,20 +67,20 @@ impl Database {
     ///
     /// Fails with `Config` if the database is too new for this program or cannot be migrated.
     pub fn migrate(&self) -> BoxFuture<'_, Result<Vec<String>>> {
-        Box::pin(self.migrate_missing())
+        Box::pin(self.apply_missing())
     }
 
-    async fn migrate_missing(&self) -> Result<Vec<String>> {
-        let migrations = self.migrations().await?;
-        migrations.check()?;
+    async fn apply_missing(&self) -> Result<Vec<String>> {
+        let migrations = self.migration_status().await?;
+        migrations.check_compatible()?;
         if migrations.pending.is_empty() {
             return Ok(Vec::new());
         }
-        let db = connect::for_migrations(&self.write).await?;
+        let db = connect::open_for_migrations(&self.write).await?;
         let until = Instant::now() + PATIENCE;
         let migrated = loop {
-            match self.migrate_over(&db).await {
-                Err(error) if self.takes_back() && gives_way(&error) && Instant::now() < until => {
+            match self.migrate_on(&db).await {
+                Err(error) if self.has_transactional_ddl() && is_conflict(&error) && Instant::now() < until => {
                     tracing::info!("requests of other nodes block the migrations: retrying");
                     sleep(PAUSE).await;
                 }
@@ -88,13 +88,13 @@ impl Database {
             }
         };
         db.close().await?;
-        self.write_down().await;
-        migrated.map_err(unfit)
+        self.checkpoint().await;
+        migrated.map_err(migration_error)
     }
 
     /// Fails with `Config` if no migration was ever applied.
-    pub async fn is_made(&self) -> Result<()> {
-        if self.migrations().await?.are_all_pending() {
+    pub async fn check_migrated(&self) -> Result<()> {
+        if self.migration_status().await?.are_all_pending() {
             let why = "the database has no tables of Tidings, which `tidings serve` and `tidings migrate` create";
             return Err(Error::Config(format!("{why}: is DATABASE_URL right?")));
         }
@@ -105,20 +105,20 @@ impl Database {
     /// memory; on the other databases it only looks for tables of another program.
     ///
     /// Fails with `Config` if they would not.
-    pub async fn rehearse(&self) -> Result<()> {
-        let migrations = self.migrations().await?;
+    pub async fn rehearse_migrations(&self) -> Result<()> {
+        let migrations = self.migration_status().await?;
         if migrations.pending.is_empty() {
             return Ok(());
         }
         if self.backend() == DbBackend::Sqlite {
-            return self.rehearse_beside().await;
+            return self.rehearse_in_memory().await;
         }
         let schema = if self.backend() == DbBackend::Postgres { "current_schema()" } else { "DATABASE()" };
         let names = generated::TABLES.map(|name| format!("'{name}'")).join(", ");
         let found = format!(
             "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = {schema} AND table_name IN ({names})"
         );
-        let found = self.aside().query_one_raw(Statement::from_string(self.backend(), found)).await?;
+        let found = self.maintenance_reader().query_one_raw(Statement::from_string(self.backend(), found)).await?;
         match found.filter(|_| migrations.are_all_pending()) {
             Some(row) => Err(Error::Config(format!(
                 "the database has a table {} that no migration has created: does it belong to another program?",
@@ -129,23 +129,23 @@ impl Database {
     }
 
     /// Migrates an in-memory database with the same tables. They are empty except for the record of migrations.
-    async fn rehearse_beside(&self) -> Result<()> {
+    async fn rehearse_in_memory(&self) -> Result<()> {
         let words = |text: &str| Statement::from_string(DbBackend::Sqlite, text.to_owned());
         let tables = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid";
         let mut make: Vec<String> = Vec::new();
-        for row in self.aside().query_all_raw(words(tables)).await? {
+        for row in self.maintenance_reader().query_all_raw(words(tables)).await? {
             make.push(row.try_get_by_index(0)?);
         }
-        if are_recorded(&self.aside()).await? {
+        if has_record_table(&self.maintenance_reader()).await? {
             let applied =
                 "SELECT 'INSERT INTO seaql_migrations VALUES (' || quote(version) || ', 0)' FROM seaql_migrations";
-            for row in self.aside().query_all_raw(words(applied)).await? {
+            for row in self.maintenance_reader().query_all_raw(words(applied)).await? {
                 make.push(row.try_get_by_index(0)?);
             }
         }
         let beside = connect::connect("sqlite::memory:", 2).await?;
         let migrated = async {
-            let db = connect::for_migrations(&beside.write).await?;
+            let db = connect::open_for_migrations(&beside.write).await?;
             for words in make {
                 db.execute_unprepared(&words).await?;
             }
@@ -158,11 +158,11 @@ impl Database {
     }
 
     /// Whether changes of tables can be rolled back. MySQL commits each one.
-    fn takes_back(&self) -> bool {
+    fn has_transactional_ddl(&self) -> bool {
         self.backend() != DbBackend::MySql
     }
 
-    async fn migrate_over(&self, db: &DatabaseConnection) -> Result<Vec<String>> {
+    async fn migrate_on(&self, db: &DatabaseConnection) -> Result<Vec<String>> {
         let options = TransactionOptions {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..TransactionOptions::default()
@@ -201,14 +201,14 @@ impl Database {
         }
         // Another node may have applied some of them meanwhile.
         let migrated = async {
-            migrations(&txn).await?.check()?;
-            Ok(migration::up(&txn).await?)
+            read_status(&txn).await?.check_compatible()?;
+            Ok(migration::apply_missing(&txn).await?)
         };
         let migrated = migrated.await;
         if let Some(unlock) = unlock {
             txn.query_one_raw(session_statement(unlock)).await?;
         }
-        if migrated.is_err() && self.takes_back() {
+        if migrated.is_err() && self.has_transactional_ddl() {
             txn.rollback().await?;
         } else {
             txn.commit().await?;
@@ -217,26 +217,26 @@ impl Database {
     }
 
     /// Reverts all migrations, which deletes all data. Returns their names, newest first.
-    pub fn unmigrate(&self) -> BoxFuture<'_, Result<Vec<String>>> {
-        Box::pin(self.unmigrate_all())
+    pub fn revert_migrations(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(self.revert_all())
     }
 
-    async fn unmigrate_all(&self) -> Result<Vec<String>> {
-        let migrations = self.migrations().await?;
+    async fn revert_all(&self) -> Result<Vec<String>> {
+        let migrations = self.migration_status().await?;
         if let Some(unknown) = migrations.unknown.first() {
             let why = format!("this program cannot revert the migration {unknown}: use a newer version");
             return Err(Error::Config(why));
         }
-        let db = connect::for_migrations(&self.write).await?;
-        let unmigrated = migration::down(&db).await;
+        let db = connect::open_for_migrations(&self.write).await?;
+        let unmigrated = migration::revert_applied(&db).await;
         db.close().await?;
         Ok(unmigrated?)
     }
 
     /// Fails with `Config` if the direct URL leads to a different database. Databases with pending migrations are only
     /// compared by these.
-    pub async fn is(&self, direct: &Self) -> Result<()> {
-        let (own, other) = (self.migrations().await?.pending, direct.migrations().await?.pending);
+    pub async fn check_same_database(&self, direct: &Self) -> Result<()> {
+        let (own, other) = (self.migration_status().await?.pending, direct.migration_status().await?.pending);
         if own == other && (!own.is_empty() || self.name().await? == direct.name().await?) {
             return Ok(());
         }
@@ -244,43 +244,43 @@ impl Database {
     }
 
     /// Reads which migrations there are. It never waits for a writer.
-    pub async fn migrations(&self) -> Result<Migrations> {
-        migrations(&self.aside()).await
+    pub async fn migration_status(&self) -> Result<MigrationStatus> {
+        read_status(&self.maintenance_reader()).await
     }
 }
 
 /// The error for a migration that cannot be applied to this database. Errors that may pass are left as they are.
-fn unfit(error: Error) -> Error {
+fn migration_error(error: Error) -> Error {
     match error {
-        Error::Internal(cause) if !lost_to_another(&*cause) => Error::Config(format!(
+        Error::Internal(cause) if !is_retryable(&*cause) => Error::Config(format!(
             "the tables do not match the record of migrations, or belong to another program: no migration can be applied ({})",
-            Error::Internal(cause).told()
+            Error::Internal(cause).log_message()
         )),
         other => other,
     }
 }
 
 /// Whether the migrations conflicted with other transactions.
-fn gives_way(error: &Error) -> bool {
-    error.is_held() || matches!(error, Error::Internal(cause) if lost_to_another(&**cause))
+fn is_conflict(error: &Error) -> bool {
+    error.is_lock_unavailable() || matches!(error, Error::Internal(cause) if is_retryable(&**cause))
 }
 
-async fn migrations(db: &impl ConnectionTrait) -> Result<Migrations> {
-    let known: Vec<String> = migration::names().map(str::to_owned).collect();
-    if !are_recorded(db).await? {
-        return Ok(Migrations { pending: known, ..Migrations::default() });
+async fn read_status(db: &impl ConnectionTrait) -> Result<MigrationStatus> {
+    let known: Vec<String> = migration::migration_names().map(str::to_owned).collect();
+    if !has_record_table(db).await? {
+        return Ok(MigrationStatus { pending: known, ..MigrationStatus::default() });
     }
-    let applied = migration::applied(db).await?;
+    let applied = migration::applied_names(db).await?;
     let lacks = |these: &[String], those: &[String]| -> Vec<String> {
         these.iter().filter(|name| !those.contains(name)).cloned().collect()
     };
     let (pending, unknown) = (lacks(&known, &applied), lacks(&applied, &known));
     let needs = if unknown.is_empty() { None } else { server::Entity::find_by_id(NEEDS).one(db).await? };
-    Ok(Migrations { pending, unknown, needs: needs.map(|row| row.value) })
+    Ok(MigrationStatus { pending, unknown, needs: needs.map(|row| row.value) })
 }
 
 /// Whether the table with the record of migrations exists.
-async fn are_recorded(db: &impl ConnectionTrait) -> Result<bool> {
+async fn has_record_table(db: &impl ConnectionTrait) -> Result<bool> {
     let backend = db.get_database_backend();
     let tables = match backend {
         DbBackend::Postgres => "information_schema.tables WHERE table_schema = current_schema() AND table_name",

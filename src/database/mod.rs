@@ -22,9 +22,9 @@ use sea_orm::{ConnectionTrait, DbBackend, DbErr, EntityTrait, Statement};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 
-use crate::board::Board;
+use crate::board::InvalidationStore;
 use crate::clock::Millis;
-use crate::error::{Ailment, Error, Result};
+use crate::error::{DatabaseFailure, Error, Result};
 use crate::hub::Hub;
 
 mod act;
@@ -49,24 +49,24 @@ mod sound;
 mod sql;
 mod together;
 
-pub use act::Act;
-pub use alone::{Held, Use, file_of};
-pub use backup::{Copy, backup};
-pub use connect::{ACQUIRE_TIMEOUT, connect, open, without_a_trace};
-pub use generated::{TABLES as GENERATED, raise as raise_generated};
-pub use handle::{Reader, Transaction};
-pub use hosts::each_host;
-pub use lineage::{Fence, Lineage, passing};
-pub use pool::hurried;
-pub use share::Party;
-pub use sql::Sql;
-pub use together::{Bounds, Together};
+pub use act::PendingAudit;
+pub use alone::{FileAccess, FileLock, sqlite_path};
+pub use backup::{BackupStats, backup};
+pub use connect::{ACQUIRE_TIMEOUT, connect, open, open_existing};
+pub use generated::{TABLES as GENERATED, advance as raise_generated};
+pub use handle::{ReadPool, Transaction};
+pub use hosts::urls_by_host;
+pub use lineage::{DatabaseLineage, LineageFence, bypass_fence};
+pub use pool::with_deadline;
+pub use share::Principal;
+pub use sql::SqlBuilder;
+pub use together::{BatchLimits, Batcher};
 
-use any::Any;
-use handle::Observers;
-use health::Health;
-use lost::{TRIES, lost_to_another, pause};
-use share::Shares;
+use any::AnyPool;
+use handle::StatementObservers;
+use health::DatabaseHealth;
+use lost::{TRIES, backoff, is_retryable};
+use share::FairShareLimiter;
 
 /// The connection pools of this process.
 ///
@@ -75,67 +75,81 @@ use share::Shares;
 #[derive(Clone, Debug)]
 pub struct Database {
     /// Runs read-only statements outside of transactions.
-    pub read: Reader,
-    write: Any,
+    pub read: ReadPool,
+    write: AnyPool,
     /// A separate connection for health checks and maintenance, so that load on the main pool cannot block them.
-    aside: Any,
-    shares: Arc<Shares>,
+    aside: AnyPool,
+    shares: Arc<FairShareLimiter>,
     /// Closed while connections lead to a different lineage than the one this process uses.
-    pub fence: Arc<Fence>,
-    _watch: Arc<Watch>,
+    pub fence: Arc<LineageFence>,
+    _watch: Arc<HealthCheckTask>,
     /// Receives the notices of committed transactions.
     hub: Arc<Hub>,
     /// The Redis cache. Commits invalidate its entries.
-    board: Option<Arc<Board>>,
+    board: Option<Arc<InvalidationStore>>,
 }
 
 impl Database {
     /// `file` is the path of the SQLite database, if there is one.
-    fn over((read, write): (Any, Any), aside: Any, fence: Arc<Fence>, file: Option<&Path>) -> Self {
-        let health = Arc::new(Health::new(file, fence.clone()));
+    fn from_pools(
+        (read, write): (AnyPool, AnyPool),
+        aside: AnyPool,
+        fence: Arc<LineageFence>,
+        file: Option<&Path>,
+    ) -> Self {
+        let health = Arc::new(DatabaseHealth::new(file, fence.clone()));
         let listens = (read.backend() != DbBackend::Sqlite).then(|| aside.clone());
-        let watch = tokio::spawn(health.clone().look_after(listens, write.clone())).abort_handle();
-        let shares = Arc::new(Shares::of(write.many()));
-        let reading = Arc::new(Shares::of(read.many()));
-        let read = Reader {
+        let watch = tokio::spawn(health.clone().run_checks(listens, write.clone())).abort_handle();
+        let shares = Arc::new(FairShareLimiter::for_connections(write.max_connections()));
+        let reading = Arc::new(FairShareLimiter::for_connections(read.max_connections()));
+        let read = ReadPool {
             connections: read,
             shares: reading,
-            observers: Observers::default(),
+            observers: StatementObservers::default(),
             health,
             fence: fence.clone(),
         };
-        Self { read, write, aside, shares, fence, _watch: Arc::new(Watch(watch)), hub: Arc::default(), board: None }
+        Self {
+            read,
+            write,
+            aside,
+            shares,
+            fence,
+            _watch: Arc::new(HealthCheckTask(watch)),
+            hub: Arc::default(),
+            board: None,
+        }
     }
 
     /// The current failure of the database, if any, without a query: it hangs, refuses writes, or is unreachable.
-    pub fn ailment(&self) -> Option<Ailment> {
-        self.read.health.ailment()
+    pub fn current_failure(&self) -> Option<DatabaseFailure> {
+        self.read.health.current_failure()
     }
 
     /// Whether the database has responded to anything recently (within 2.5 s).
-    pub fn answers(&self) -> bool {
-        self.read.health.has_answered()
+    pub fn is_responding(&self) -> bool {
+        self.read.health.has_responded()
     }
 
     /// How long a request waits for a write connection.
-    pub fn write_patience(&self) -> Duration {
-        self.write.patience()
+    pub fn write_timeout(&self) -> Duration {
+        self.write.acquire_timeout()
     }
 
     /// Sets the hub that receives the notices of transactions started from now on.
-    pub fn tells(&mut self, hub: Arc<Hub>) {
+    pub fn set_hub(&mut self, hub: Arc<Hub>) {
         self.hub = hub;
     }
 
     /// Sets the Redis cache from which transactions started from now on remove what they change, before they are
     /// acknowledged.
-    pub fn clears(&mut self, board: Arc<Board>) {
+    pub fn set_invalidation(&mut self, board: Arc<InvalidationStore>) {
         self.board = Some(board);
     }
 
     /// Adds an observer, called after every statement with its text and duration. `BEGIN`, `COMMIT` and migrations are
     /// not observed. Clones made earlier are not affected.
-    pub fn observe(&mut self, observer: impl Fn(&Info<'_>) + Send + Sync + 'static) {
+    pub fn add_observer(&mut self, observer: impl Fn(&Info<'_>) + Send + Sync + 'static) {
         self.read.observers.0.push(Arc::new(observer));
     }
 
@@ -145,9 +159,9 @@ impl Database {
     }
 
     /// For each pool: its name, the number of open connections, and how many of them are idle.
-    pub fn pools(&self) -> Vec<(&'static str, usize, usize)> {
-        let count = |name, connections: &Any| {
-            let (open, idle) = connections.count();
+    pub fn pool_counts(&self) -> Vec<(&'static str, usize, usize)> {
+        let count = |name, connections: &AnyPool| {
+            let (open, idle) = connections.connection_counts();
             (name, open, idle)
         };
         match self.backend() {
@@ -163,7 +177,7 @@ impl Database {
     }
 
     /// The database's time, in milliseconds since 1970. Fails on SQLite, which has no clock of its own.
-    pub async fn time(&self) -> Result<Millis> {
+    pub async fn server_time(&self) -> Result<Millis> {
         let words = match self.backend() {
             DbBackend::Postgres => {
                 "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS millis"
@@ -171,32 +185,32 @@ impl Database {
             DbBackend::MySql => "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 AS millis",
             _ => return Err(Error::internal("this database has no clock")),
         };
-        let row = self.aside().query_one_raw(Statement::from_string(self.backend(), words)).await?;
+        let row = self.maintenance_reader().query_one_raw(Statement::from_string(self.backend(), words)).await?;
         Ok(row.ok_or_else(|| Error::internal("the database did not return its time"))?.try_get("", "millis")?)
     }
 
     /// Asks the database for its lineage. `None` if it has none, such as an in-memory database.
-    pub async fn lineage(&self) -> Result<Option<Lineage>> {
+    pub async fn query_lineage(&self) -> Result<Option<DatabaseLineage>> {
         match self.backend() {
-            DbBackend::Sqlite => Ok(self.fence.met()),
-            _ => Ok(self.aside.lend().await?.look().await?),
+            DbBackend::Sqlite => Ok(self.fence.newest_lineage()),
+            _ => Ok(self.aside.acquire().await?.query_lineage().await?),
         }
     }
 
     /// Closes idle connections that lead to a lineage the fence does not admit.
-    pub async fn close_strays(&self) {
-        self.write.close_strays().await;
-        self.aside.close_strays().await;
+    pub async fn close_stale(&self) {
+        self.write.close_stale().await;
+        self.aside.close_stale().await;
     }
 
     /// A reader on the maintenance connection.
-    fn aside(&self) -> Reader {
-        Reader { connections: self.aside.clone(), ..self.read.clone() }
+    fn maintenance_reader(&self) -> ReadPool {
+        ReadPool { connections: self.aside.clone(), ..self.read.clone() }
     }
 
     /// Begins a transaction that may write. The `transaction!` macro also ends it.
     pub async fn begin(&self) -> Result<Transaction> {
-        let Reader { health, observers, .. } = &self.read;
+        let ReadPool { health, observers, .. } = &self.read;
         let watched = (health.clone(), observers.clone());
         let told = (self.hub.clone(), self.board.clone());
         Ok(Transaction::begin((&self.write, &self.fence), &self.shares, watched, told).await?)
@@ -204,15 +218,15 @@ impl Database {
 
     /// Checkpoints SQLite's WAL into the file. Closing the last connection would do so too, but the process may end
     /// before that.
-    async fn write_down(&self) {
+    async fn checkpoint(&self) {
         if self.backend() != DbBackend::Sqlite {
             return;
         }
-        if let Ok(mut lent) = self.write.lend().await {
+        if let Ok(mut lent) = self.write.acquire().await {
             // `PRAGMA schema_version` comes first: on a connection that has not read since the file was created, the
             // checkpoint blocks on itself. A failure is harmless, because the next process to open the file also reads
             // the WAL.
-            let _ = lent.run_text("PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)").await;
+            let _ = lent.execute_simple("PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)").await;
         }
     }
 
@@ -226,9 +240,9 @@ impl Database {
 
 /// Aborts the health check task on drop.
 #[derive(Debug)]
-struct Watch(AbortHandle);
+struct HealthCheckTask(AbortHandle);
 
-impl Drop for Watch {
+impl Drop for HealthCheckTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -243,13 +257,13 @@ impl Drop for Watch {
 macro_rules! transaction {
     ($db:expr, |$txn:ident| $work:expr) => {
         // Boxed, because futures of statements are large.
-        $crate::database::traced(Box::pin(async {
-            let mut tries = $crate::database::Tries::default();
+        $crate::database::trace_transaction(Box::pin(async {
+            let mut tries = $crate::database::TransactionRetries::default();
             loop {
                 let begun = $db.begin().await?;
                 let $txn = &begun;
-                let result = $crate::database::fallible(async { $work }).await;
-                if let Some(result) = tries.end(begun, result).await {
+                let result = $crate::database::typed_result(async { $work }).await;
+                if let Some(result) = tries.finish(begun, result).await {
                     break result;
                 }
             }
@@ -260,34 +274,34 @@ macro_rules! transaction {
 pub(crate) use transaction;
 
 /// Tells the compiler the result type of the work in a `transaction!`.
-pub async fn fallible<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub async fn typed_result<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     work.await
 }
 
 /// Traces a transaction with all its attempts as one span.
-pub async fn traced<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub async fn trace_transaction<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     work.instrument(tracing::debug_span!(target: "tidings::trace", "transaction")).await
 }
 
 /// Counts the retries of a transaction.
 #[derive(Debug, Default)]
-pub struct Tries(u32);
+pub struct TransactionRetries(u32);
 
-impl Tries {
-    async fn committed(txn: Transaction) -> Result<()> {
-        Act::write_within(&txn).await?;
+impl TransactionRetries {
+    async fn commit_with_audit(txn: Transaction) -> Result<()> {
+        PendingAudit::write_pending(&txn).await?;
         let has_changed = txn.has_changed();
         txn.commit().await?;
         if has_changed {
-            Act::is_written();
+            PendingAudit::clear_pending();
         }
         Ok(())
     }
 
     /// Commits on success and rolls back on failure. `None` if the transaction must be retried.
-    pub async fn end<T>(&mut self, txn: Transaction, result: Result<T>) -> Option<Result<T>> {
+    pub async fn finish<T>(&mut self, txn: Transaction, result: Result<T>) -> Option<Result<T>> {
         let result = match result {
-            Ok(value) => Self::committed(txn).await.map(|()| value),
+            Ok(value) => Self::commit_with_audit(txn).await.map(|()| value),
             Err(error) => {
                 // If the rollback fails, the connection is closed, which rolls back too; the caller needs the original
                 // error.
@@ -296,12 +310,12 @@ impl Tries {
             }
         };
         match result {
-            Err(Error::Internal(cause)) if lost_to_another(&*cause) => {
+            Err(Error::Internal(cause)) if is_retryable(&*cause) => {
                 if self.0 == TRIES {
-                    return Some(Err(Error::held()));
+                    return Some(Err(Error::lock_unavailable()));
                 }
                 self.0 += 1;
-                tokio::time::sleep(pause(self.0)).await;
+                tokio::time::sleep(backoff(self.0)).await;
                 None
             }
             result => Some(result),
@@ -310,7 +324,7 @@ impl Tries {
 }
 
 /// Whether a statement violated a unique key.
-pub fn is_duplicate(error: &Error) -> bool {
+pub fn is_duplicate_key(error: &Error) -> bool {
     let Error::Internal(cause) = error else { return false };
     cause
         .downcast_ref::<DbErr>()

@@ -18,7 +18,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::lineage::{self, Fact, Fence, Lineage, Tag};
+use super::lineage::{self, DatabaseLineage, LineageFence, LineageTag, ServerFact};
 
 tokio::task_local! {
     /// When the first acquire of this task must time out, if the task has already waited elsewhere.
@@ -26,7 +26,7 @@ tokio::task_local! {
 }
 
 /// Runs work. Its first acquire of a connection times out at `until`.
-pub fn hurried<F: Future>(until: Instant, work: F) -> impl Future<Output = F::Output> {
+pub fn with_deadline<F: Future>(until: Instant, work: F) -> impl Future<Output = F::Output> {
     HURRY.scope(Cell::new(Some(until)), work)
 }
 
@@ -64,38 +64,38 @@ const REST: Duration = Duration::from_mins(10);
 const ROUND: Duration = Duration::from_mins(1);
 
 /// What the pool needs of a driver's connection.
-pub trait Driver: Connection {
+pub trait PoolDriver: Connection {
     /// The query for a server's lineage. Empty if there is no server (SQLite).
     const ASKS: &'static str;
 
     /// Runs a statement without preparing it, such as one for transactions or settings.
-    fn tell(&mut self, words: &'static str) -> impl Future<Output = sqlx::Result<()>> + Send;
+    fn execute_simple(&mut self, words: &'static str) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// Runs SQL without preparing it, and returns the first two columns of each row that has at least two.
-    fn facts(&mut self, words: String) -> impl Future<Output = sqlx::Result<Vec<Fact>>> + Send;
+    fn query_facts(&mut self, words: String) -> impl Future<Output = sqlx::Result<Vec<ServerFact>>> + Send;
 
     /// The lineage that these facts describe.
-    fn lineage(facts: &[Fact]) -> Option<Lineage>;
+    fn parse_lineage(facts: &[ServerFact]) -> Option<DatabaseLineage>;
 }
 
 macro_rules! driver {
     ($connection:ty, $asks:expr, $lineage:expr) => {
-        impl Driver for $connection {
+        impl PoolDriver for $connection {
             const ASKS: &'static str = $asks;
 
-            async fn tell(&mut self, words: &'static str) -> sqlx::Result<()> {
+            async fn execute_simple(&mut self, words: &'static str) -> sqlx::Result<()> {
                 sqlx::Executor::execute(self, words).await.map(|_| ())
             }
 
-            async fn facts(&mut self, words: String) -> sqlx::Result<Vec<Fact>> {
+            async fn query_facts(&mut self, words: String) -> sqlx::Result<Vec<ServerFact>> {
                 let rows = sqlx::raw_sql(AssertSqlSafe(words)).fetch_all(self).await?;
                 let pairs = rows.iter().filter(|row| row.len() > 1);
                 let text = |of: Option<String>| of.unwrap_or_default();
                 pairs.map(|row| Ok((text(row.try_get_unchecked(0)?), text(row.try_get_unchecked(1)?)))).collect()
             }
 
-            fn lineage(facts: &[Fact]) -> Option<Lineage> {
-                let lineage: fn(&[Fact]) -> Option<Lineage> = $lineage;
+            fn parse_lineage(facts: &[ServerFact]) -> Option<DatabaseLineage> {
+                let lineage: fn(&[ServerFact]) -> Option<DatabaseLineage> = $lineage;
                 lineage(facts)
             }
         }
@@ -103,27 +103,27 @@ macro_rules! driver {
 }
 
 driver!(sqlx::sqlite::SqliteConnection, "", |_| None);
-driver!(sqlx::postgres::PgConnection, lineage::POSTGRES, Lineage::of_postgres);
-driver!(sqlx::mysql::MySqlConnection, lineage::MYSQL, Lineage::of_mysql);
+driver!(sqlx::postgres::PgConnection, lineage::POSTGRES, DatabaseLineage::from_postgres);
+driver!(sqlx::mysql::MySqlConnection, lineage::MYSQL, DatabaseLineage::from_mysql);
 
 /// For nodes of a Galera cluster: reads wait until earlier writes at other nodes have arrived.
 const OF_CLUSTERS: &str = "SET SESSION wsrep_sync_wait = @@wsrep_sync_wait | 1";
 
 /// Opens connections, and decides which ones may be reused.
-pub struct Opener<C: Connection> {
-    hosts: Hosts<C>,
+pub struct ConnectionOpener<C: Connection> {
+    hosts: HostList<C>,
     greeting: Option<&'static str>,
-    fence: Arc<Fence>,
+    fence: Arc<LineageFence>,
 }
 
 /// The hosts of one database. One of them takes writes.
-pub struct Hosts<C: Connection> {
+pub struct HostList<C: Connection> {
     all: Vec<C::Options>,
     /// The host that answered last.
     at: AtomicUsize,
 }
 
-impl<C: Connection> Hosts<C> {
+impl<C: Connection> HostList<C> {
     /// `all` is in order of preference.
     pub fn new(all: Vec<C::Options>) -> Self {
         Self { all, at: AtomicUsize::new(0) }
@@ -136,20 +136,20 @@ impl<C: Connection> Hosts<C> {
 
 /// An open connection with the tag of its lineage.
 #[derive(Debug)]
-pub struct Opened<C> {
+pub struct OpenedConnection<C> {
     connection: C,
-    tag: Tag,
+    tag: LineageTag,
 }
 
-impl<C: Connection> Debug for Opener<C> {
+impl<C: Connection> Debug for ConnectionOpener<C> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("Opener")
     }
 }
 
-impl<C: Driver> Opener<C> {
+impl<C: PoolDriver> ConnectionOpener<C> {
     /// Connects to the host that took writes last, or else to the next one that does.
-    async fn open(&self) -> sqlx::Result<(C, Option<Lineage>)> {
+    async fn open(&self) -> sqlx::Result<(C, Option<DatabaseLineage>)> {
         let (first, many) = (self.hosts.at.load(Ordering::Relaxed), self.hosts.all.len());
         let mut last = None;
         for place in first..first + many {
@@ -175,43 +175,44 @@ impl<C: Driver> Opener<C> {
         last.expect("there is a host")
     }
 
-    async fn open_at(&self, options: &C::Options) -> sqlx::Result<(C, Option<Lineage>)> {
+    async fn open_at(&self, options: &C::Options) -> sqlx::Result<(C, Option<DatabaseLineage>)> {
         let mut connection = options.connect().await?;
         let Some(greeting) = self.greeting else {
-            let facts = if C::ASKS.is_empty() { Vec::new() } else { connection.facts(C::ASKS.to_owned()).await? };
-            return Ok((connection, C::lineage(&facts)));
+            let facts =
+                if C::ASKS.is_empty() { Vec::new() } else { connection.query_facts(C::ASKS.to_owned()).await? };
+            return Ok((connection, C::parse_lineage(&facts)));
         };
-        let facts = connection.facts(format!("{greeting}; {}", C::ASKS)).await?;
-        let lineage = C::lineage(&facts);
+        let facts = connection.query_facts(format!("{greeting}; {}", C::ASKS)).await?;
+        let lineage = C::parse_lineage(&facts);
         if lineage.as_ref().is_some_and(|lineage| lineage.is_cluster) {
-            connection.tell(OF_CLUSTERS).await?;
+            connection.execute_simple(OF_CLUSTERS).await?;
         }
         Ok((connection, lineage))
     }
 }
 
-impl<C: Driver> Manager for Opener<C> {
-    type Type = Opened<C>;
+impl<C: PoolDriver> Manager for ConnectionOpener<C> {
+    type Type = OpenedConnection<C>;
     type Error = sqlx::Error;
 
-    async fn create(&self) -> sqlx::Result<Opened<C>> {
+    async fn create(&self) -> sqlx::Result<OpenedConnection<C>> {
         let asked = Instant::now();
         let (connection, lineage) = loop {
             // Boxed, because the future is large and connecting is rare: it would enlarge the future of every request.
             match Box::pin(self.open()).await {
-                Err(cause) if is_starting(&cause) && asked.elapsed() < STARTS_WITHIN => sleep(KNOCK).await,
+                Err(cause) if is_starting_up(&cause) && asked.elapsed() < STARTS_WITHIN => sleep(KNOCK).await,
                 opened => break opened?,
             }
         };
-        let tag = lineage.map_or(0, |lineage| self.fence.meets(&lineage));
-        Ok(Opened { connection, tag })
+        let tag = lineage.map_or(0, |lineage| self.fence.observe(&lineage));
+        Ok(OpenedConnection { connection, tag })
     }
 
-    async fn recycle(&self, opened: &mut Opened<C>, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
+    async fn recycle(&self, opened: &mut OpenedConnection<C>, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
         if metrics.age() > LIFETIME {
             return Err(RecycleError::message("it is old"));
         }
-        if !self.fence.admits(opened.tag) {
+        if !self.fence.is_admitted(opened.tag) {
             return Err(RecycleError::message("it leads elsewhere"));
         }
         if metrics.last_used() > TEST_AFTER_IDLE {
@@ -222,7 +223,7 @@ impl<C: Driver> Manager for Opener<C> {
 }
 
 /// Whether the failure may pass in a moment, because the database is starting.
-fn is_starting(cause: &sqlx::Error) -> bool {
+fn is_starting_up(cause: &sqlx::Error) -> bool {
     match cause {
         sqlx::Error::Io(cause) => cause.kind() == std::io::ErrorKind::ConnectionRefused,
         sqlx::Error::Database(cause) => cause.is_transient_in_connect_phase(),
@@ -232,28 +233,28 @@ fn is_starting(cause: &sqlx::Error) -> bool {
 
 /// A pool of connections to one database.
 #[derive(Debug)]
-pub struct Connections<C: Driver> {
-    pool: Pool<Opener<C>>,
+pub struct ConnectionPool<C: PoolDriver> {
+    pool: Pool<ConnectionOpener<C>>,
     patience: Duration,
 }
 
-impl<C: Driver> Clone for Connections<C> {
+impl<C: PoolDriver> Clone for ConnectionPool<C> {
     fn clone(&self) -> Self {
         Self { pool: self.pool.clone(), patience: self.patience }
     }
 }
 
-impl<C: Driver + 'static> Connections<C> {
+impl<C: PoolDriver + 'static> ConnectionPool<C> {
     /// Opens a pool of at most `many` connections, and its first connection. Each new connection runs `greeting`.
     /// Acquiring one takes at most `patience`, whether all are in use or none can be opened.
     pub async fn open(
         hosts: Vec<C::Options>,
         greeting: Option<&'static str>,
         (many, patience): (u32, Duration),
-        fence: &Arc<Fence>,
+        fence: &Arc<LineageFence>,
     ) -> Result<Self, DbErr> {
         let timeouts = Timeouts { recycle: Some(ANSWERS_WITHIN), ..Timeouts::default() };
-        let opener = Opener { hosts: Hosts::new(hosts), greeting, fence: fence.clone() };
+        let opener = ConnectionOpener { hosts: HostList::new(hosts), greeting, fence: fence.clone() };
         let pool = Pool::builder(opener)
             .max_size(many as usize)
             .timeouts(timeouts)
@@ -262,29 +263,33 @@ impl<C: Driver + 'static> Connections<C> {
             .build()
             .expect("there is a runtime for the time-outs");
         let connections = Self { pool, patience };
-        drop(connections.lend().await?);
-        tokio::spawn(close_the_rested(connections.pool.weak()));
+        drop(connections.acquire().await?);
+        tokio::spawn(close_idle_connections(connections.pool.weak()));
         Ok(connections)
     }
 
     /// The options of the current host.
-    pub fn options(&self) -> &C::Options {
+    pub fn current_options(&self) -> &C::Options {
         self.pool.manager().hosts.current()
     }
 
     /// Acquires a connection for one statement or one transaction.
     ///
     /// Fails with `ConnectionAcquire` if none is available in time, and with `Conn` if none can be opened.
-    pub async fn lend(&self) -> Result<Lent<C>, DbErr> {
-        let (until, fence) = (self.waits_until(), &self.pool.manager().fence);
+    pub async fn acquire(&self) -> Result<PooledConnection<C>, DbErr> {
+        let (until, fence) = (self.acquire_deadline(), &self.pool.manager().fence);
         loop {
-            fence.wait(until).await?;
+            fence.wait_until_open(until).await?;
             match timeout_at(until, self.pool.get()).await {
-                Ok(Ok(connection)) if fence.lends(connection.tag) => {
-                    return Ok(Lent { connection: Some(connection), is_busy: false, in_transaction: false });
+                Ok(Ok(connection)) if fence.is_usable(connection.tag) => {
+                    return Ok(PooledConnection {
+                        connection: Some(connection),
+                        is_busy: false,
+                        in_transaction: false,
+                    });
                 }
                 // The fence closed meanwhile, usually because of this connection's lineage. Wait until it opens.
-                Ok(Ok(connection)) if fence.admits(connection.tag) => drop(connection),
+                Ok(Ok(connection)) if fence.is_admitted(connection.tag) => drop(connection),
                 Ok(Ok(connection)) => drop(Object::take(connection)),
                 Err(_) | Ok(Err(PoolError::Timeout(_))) => {
                     return Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout));
@@ -296,52 +301,52 @@ impl<C: Driver + 'static> Connections<C> {
     }
 
     /// When an acquire that starts now times out.
-    pub fn waits_until(&self) -> Instant {
+    pub fn acquire_deadline(&self) -> Instant {
         let own = Instant::now() + self.patience;
         HURRY.try_with(Cell::take).ok().flatten().map_or(own, |until| until.min(own))
     }
 
     /// The maximum number of connections.
-    pub fn many(&self) -> usize {
+    pub fn max_connections(&self) -> usize {
         self.pool.status().max_size
     }
 
     /// How long an acquire waits.
-    pub fn patience(&self) -> Duration {
+    pub fn acquire_timeout(&self) -> Duration {
         self.patience
     }
 
     /// The number of open connections, and how many of them are idle.
-    pub fn count(&self) -> (usize, usize) {
+    pub fn connection_counts(&self) -> (usize, usize) {
         let status = self.pool.status();
         (status.size, status.available)
     }
 
     /// Closes idle connections to another lineage. Those in use are closed when they are returned.
-    pub async fn close_strays(&self) {
+    pub async fn close_stale(&self) {
         let fence = &self.pool.manager().fence;
-        close(self.pool.retain(|opened, _| fence.admits(opened.tag)).removed).await;
+        close_connections(self.pool.retain(|opened, _| fence.is_admitted(opened.tag)).removed).await;
     }
 
     /// Closes the pool. Connections in use are closed when they are returned.
     pub async fn close(&self) {
         let rested = self.pool.retain(|_, _| false);
         self.pool.close();
-        close(rested.removed).await;
+        close_connections(rested.removed).await;
     }
 }
 
 /// Runs until the pool is dropped.
-async fn close_the_rested<C: Driver>(pool: WeakPool<Opener<C>>) {
+async fn close_idle_connections<C: PoolDriver>(pool: WeakPool<ConnectionOpener<C>>) {
     loop {
         sleep(ROUND).await;
         let Some(pool) = pool.upgrade() else { return };
         let rested = pool.retain(|_, metrics| metrics.last_used() < REST);
-        close(rested.removed).await;
+        close_connections(rested.removed).await;
     }
 }
 
-async fn close<C: Driver>(connections: Vec<Opened<C>>) {
+async fn close_connections<C: PoolDriver>(connections: Vec<OpenedConnection<C>>) {
     for opened in connections {
         // Best effort: the connection is not needed any more.
         let _ = timeout(GIVEN_UP_WITHIN, opened.connection.close()).await;
@@ -351,60 +356,60 @@ async fn close<C: Driver>(connections: Vec<Opened<C>>) {
 /// A connection in use. On drop it goes back to the pool if all responses have been read. Otherwise it is reset first,
 /// in a task of its own, so that its user does not wait.
 #[derive(Debug)]
-pub struct Lent<C: Driver + 'static> {
-    connection: Option<Object<Opener<C>>>,
+pub struct PooledConnection<C: PoolDriver + 'static> {
+    connection: Option<Object<ConnectionOpener<C>>>,
     is_busy: bool,
     in_transaction: bool,
 }
 
-impl<C: Driver> Lent<C> {
-    /// The connection, for a request. Call [`Self::answered`] after the response.
-    pub fn ask(&mut self) -> &mut C {
+impl<C: PoolDriver> PooledConnection<C> {
+    /// The connection, for a request. Call [`Self::finish_request`] after the response.
+    pub fn start_request(&mut self) -> &mut C {
         self.is_busy = true;
         &mut self.connection.as_mut().expect("a lent connection is returned only on drop").connection
     }
 
     /// Asks for the lineage again: a pooler may have switched servers, or a dump may have been restored.
-    pub async fn look(&mut self) -> sqlx::Result<Option<Lineage>> {
-        let facts = self.ask().facts(C::ASKS.to_owned()).await?;
-        self.answered();
-        let lineage = C::lineage(&facts);
+    pub async fn query_lineage(&mut self) -> sqlx::Result<Option<DatabaseLineage>> {
+        let facts = self.start_request().query_facts(C::ASKS.to_owned()).await?;
+        self.finish_request();
+        let lineage = C::parse_lineage(&facts);
         if let (Some(lineage), Some(opened)) = (&lineage, &mut self.connection) {
-            opened.tag = Object::pool(opened).map_or(0, |pool| pool.manager().fence.meets(lineage));
+            opened.tag = Object::pool(opened).map_or(0, |pool| pool.manager().fence.observe(lineage));
         }
         Ok(lineage)
     }
 
     /// Notes that the response has been read completely.
-    pub fn answered(&mut self) {
+    pub fn finish_request(&mut self) {
         self.is_busy = false;
     }
 
     /// Begins a transaction with this statement.
-    pub async fn begin(&mut self, words: &'static str) -> sqlx::Result<()> {
+    pub async fn begin_transaction(&mut self, words: &'static str) -> sqlx::Result<()> {
         self.in_transaction = true;
-        self.ask().tell(words).await?;
-        self.answered();
+        self.start_request().execute_simple(words).await?;
+        self.finish_request();
         Ok(())
     }
 
     /// Ends the transaction with this statement.
-    pub async fn end(&mut self, words: &'static str) -> sqlx::Result<()> {
-        self.ask().tell(words).await?;
-        self.answered();
+    pub async fn end_transaction(&mut self, words: &'static str) -> sqlx::Result<()> {
+        self.start_request().execute_simple(words).await?;
+        self.finish_request();
         self.in_transaction = false;
         Ok(())
     }
 }
 
-impl<C: Driver + 'static> Drop for Lent<C> {
+impl<C: PoolDriver + 'static> Drop for PooledConnection<C> {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if !self.is_busy && !self.in_transaction {
             return;
         }
         match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(mend(connection, self.in_transaction))),
+            Ok(runtime) => drop(runtime.spawn(reset_connection(connection, self.in_transaction))),
             Err(_) => drop(Object::take(connection)),
         }
     }
@@ -413,10 +418,10 @@ impl<C: Driver + 'static> Drop for Lent<C> {
 /// Waits until interrupted work has ended and rolls it back, so that the connection can be reused. Closes the
 /// connection if that takes too long. On MySQL, this happens if a statement was cancelled while being prepared: the
 /// driver waits for rows that never come.
-async fn mend<C: Driver>(mut connection: Object<Opener<C>>, in_transaction: bool) {
+async fn reset_connection<C: PoolDriver>(mut connection: Object<ConnectionOpener<C>>, in_transaction: bool) {
     let mending = timeout(GIVEN_UP_WITHIN, async {
         if in_transaction {
-            connection.connection.tell("ROLLBACK").await?;
+            connection.connection.execute_simple("ROLLBACK").await?;
         }
         connection.connection.ping().await
     });

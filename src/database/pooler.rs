@@ -6,7 +6,7 @@
 
 use sea_orm::{DbBackend, DbErr, RuntimeErr, Statement};
 
-use super::any::AnyLent;
+use super::any::AnyConnection;
 use crate::config::DatabaseConfig;
 use crate::error::{Error, Result};
 
@@ -20,7 +20,7 @@ const UNSET: &str = "SELECT string_agg(name, ', ' ORDER BY name) FROM pg_setting
     AND name IN ('lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout'))";
 
 /// The kind of pooler between Tidings and PostgreSQL.
-enum Between {
+enum PoolerKind {
     /// None, or one that gives each client a server connection of its own.
     Nothing,
     /// A transaction pooler that keeps our prepared statements.
@@ -30,25 +30,25 @@ enum Between {
 }
 
 /// Fails with `Config` if the pooler found is not the one in the settings, or is not set up for Tidings.
-pub async fn check(config: &DatabaseConfig, mut ends: [AnyLent; 2]) -> Result<()> {
+pub async fn check_pooler(config: &DatabaseConfig, mut ends: [AnyConnection; 2]) -> Result<()> {
     let wrong = |why: String| Err(Error::Config(why));
-    match (config.pooler, between(&mut ends).await?) {
-        (None, Between::Nothing) => Ok(()),
+    match (config.pooler, detect_pooler(&mut ends).await?) {
+        (None, PoolerKind::Nothing) => Ok(()),
         (None, _) => wrong(format!(
             "{} leads to a pooler in transaction mode: {}",
-            config.setting(),
+            config.setting_name(),
             if config.is_direct() {
                 "it must lead to PostgreSQL itself"
             } else {
                 "set TIDINGS_POOLER=transaction, and TIDINGS_DIRECT_URL or REDIS_URL"
             }
         )),
-        (Some(_), Between::Forgetful) => wrong(
+        (Some(_), PoolerKind::Forgetful) => wrong(
             "the pooler does not keep prepared statements: use PgBouncer 1.21 or newer, with max_prepared_statements \
              above 0"
                 .into(),
         ),
-        (Some(_), _) => match unset(&mut ends[0]).await? {
+        (Some(_), _) => match find_missing_setting(&mut ends[0]).await? {
             None => Ok(()),
             Some(names) => wrong(format!(
                 "connections of the pooler lack {names}: set them in connect_query, as in docs/operate/pgbouncer.md"
@@ -59,35 +59,35 @@ pub async fn check(config: &DatabaseConfig, mut ends: [AnyLent; 2]) -> Result<()
 
 /// Detects the pooler. Two connections each ask for their server process, by different statements with the same
 /// driver-side name.
-async fn between(ends: &mut [AnyLent; 2]) -> Result<Between> {
+async fn detect_pooler(ends: &mut [AnyConnection; 2]) -> Result<PoolerKind> {
     let mut servers = [None; 2];
-    let mut found = Between::Nothing;
+    let mut found = PoolerKind::Nothing;
     for turn in TURNS {
         let words = format!("SELECT pg_backend_pid(), {turn}");
-        let row = match ends[turn].one(&Statement::from_string(DbBackend::Postgres, words)).await {
-            Err(cause) if is_about_names(&cause) => return Ok(Between::Forgetful),
+        let row = match ends[turn].query_one(&Statement::from_string(DbBackend::Postgres, words)).await {
+            Err(cause) if is_statement_name_error(&cause) => return Ok(PoolerKind::Forgetful),
             row => row?.ok_or_else(|| Error::internal("the database did not return its process id"))?,
         };
         let (server, of): (i32, i32) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
         if usize::try_from(of) != Ok(turn) {
-            return Ok(Between::Forgetful);
+            return Ok(PoolerKind::Forgetful);
         }
         let before = servers[turn].replace(server);
         if before.is_some_and(|before| before != server) || servers[0] == servers[1] {
-            found = Between::Pooler;
+            found = PoolerKind::Pooler;
         }
     }
     Ok(found)
 }
 
 /// Whether a prepared statement's name is unknown (26000) or already in use (42P05).
-fn is_about_names(error: &DbErr) -> bool {
+fn is_statement_name_error(error: &DbErr) -> bool {
     let DbErr::Query(RuntimeErr::SqlxError(cause)) = error else { return false };
     let code = cause.as_database_error().and_then(sqlx::error::DatabaseError::code);
     code.is_some_and(|code| matches!(&*code, "26000" | "42P05"))
 }
 
-async fn unset(end: &mut AnyLent) -> Result<Option<String>> {
-    let row = end.one(&Statement::from_string(DbBackend::Postgres, UNSET)).await?;
+async fn find_missing_setting(end: &mut AnyConnection) -> Result<Option<String>> {
+    let row = end.query_one(&Statement::from_string(DbBackend::Postgres, UNSET)).await?;
     Ok(row.map(|row| row.try_get_by_index::<Option<String>>(0)).transpose()?.flatten())
 }

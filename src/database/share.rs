@@ -15,7 +15,7 @@ const PARTIES: usize = 1000;
 
 /// The principal that work is done for: a tenant or one of its users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Party {
+pub struct Principal {
     tenant: i64,
     user: Option<Arc<str>>,
 }
@@ -24,36 +24,36 @@ pub struct Party {
 const AT_ONCE: usize = 2;
 
 tokio::task_local! {
-    static PARTY: Request;
+    static PARTY: RequestPermits;
 }
 
 /// The request of the current task.
-struct Request {
-    party: Party,
+struct RequestPermits {
+    party: Principal,
     places: Arc<Semaphore>,
     /// One more than the era ([`super::Fence::era`]) of the request's first connection; 0 before that.
     era: AtomicU64,
 }
 
-impl Party {
+impl Principal {
     /// A tenant, its backend, or its operator.
-    pub fn tenant(tenant: impl Into<i64>) -> Self {
+    pub fn for_tenant(tenant: impl Into<i64>) -> Self {
         Self { tenant: tenant.into(), user: None }
     }
 
     /// A user of a tenant.
-    pub fn user(tenant: impl Into<i64>, user: &str) -> Self {
+    pub fn for_user(tenant: impl Into<i64>, user: &str) -> Self {
         Self { tenant: tenant.into(), user: Some(user.into()) }
     }
 
     /// Whether the current task runs on behalf of a request.
-    pub fn is_known() -> bool {
+    pub fn is_set() -> bool {
         PARTY.try_with(|_| ()).is_ok()
     }
 
     /// Whether the current request has had no connection yet, or all of them in this era.
-    pub fn is_of(era: u64) -> bool {
-        let is_of = |request: &Request| {
+    pub fn is_in_era(era: u64) -> bool {
+        let is_of = |request: &RequestPermits| {
             let first = request.era.compare_exchange(0, era + 1, Ordering::Relaxed, Ordering::Relaxed);
             first.err().is_none_or(|first| first == era + 1)
         };
@@ -62,56 +62,56 @@ impl Party {
 
     /// Runs work as one request of this principal: its transactions and statements count against the principal's
     /// limits.
-    pub fn does<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
+    pub fn run_as<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         let places = Arc::new(Semaphore::new(AT_ONCE));
-        PARTY.scope(Request { party: self, places, era: AtomicU64::new(0) }, work)
+        PARTY.scope(RequestPermits { party: self, places, era: AtomicU64::new(0) }, work)
     }
 }
 
 /// The permits of all principals for one pool.
 #[derive(Debug)]
-pub struct Shares {
+pub struct FairShareLimiter {
     of_tenant: usize,
     of_user: usize,
-    parties: Mutex<HashMap<Party, Arc<Semaphore>>>,
+    parties: Mutex<HashMap<Principal, Arc<Semaphore>>>,
 }
 
 /// A permit of the request, the user and the tenant, held until it is dropped.
 #[derive(Debug, Default)]
-pub struct Share {
+pub struct FairSharePermit {
     _request: Option<OwnedSemaphorePermit>,
     _user: Option<OwnedSemaphorePermit>,
     _tenant: Option<OwnedSemaphorePermit>,
 }
 
-impl Shares {
+impl FairShareLimiter {
     /// For a pool of `connections`: a tenant may use three quarters of them, a user a quarter, and each at least one.
-    pub fn of(connections: usize) -> Self {
+    pub fn for_connections(connections: usize) -> Self {
         let (of_tenant, of_user) = ((connections * 3 / 4).max(1), (connections / 4).max(1));
         Self { of_tenant, of_user, parties: Mutex::default() }
     }
 
     /// Waits for a permit for a statement of the current request, which may hold at most two. Work without a principal
     /// is not limited.
-    pub async fn turn(&self) -> Share {
-        let Ok(places) = PARTY.try_with(|request| request.places.clone()) else { return Share::default() };
+    pub async fn acquire_read(&self) -> FairSharePermit {
+        let Ok(places) = PARTY.try_with(|request| request.places.clone()) else { return FairSharePermit::default() };
         // The semaphore is never closed.
         let request = places.acquire_owned().await.ok();
-        Share { _request: request, ..self.take().await }
+        FairSharePermit { _request: request, ..self.acquire().await }
     }
 
     /// Waits for a permit for the current principal. Work without a principal is not limited.
-    pub async fn take(&self) -> Share {
-        let Ok(party) = PARTY.try_with(|request| request.party.clone()) else { return Share::default() };
-        let tenant = Party { user: None, ..party };
+    pub async fn acquire(&self) -> FairSharePermit {
+        let Ok(party) = PARTY.try_with(|request| request.party.clone()) else { return FairSharePermit::default() };
+        let tenant = Principal { user: None, ..party };
         let user = match party.user {
-            Some(_) => self.place(party, self.of_user).await,
+            Some(_) => self.acquire_permit(party, self.of_user).await,
             None => None,
         };
-        Share { _request: None, _user: user, _tenant: self.place(tenant, self.of_tenant).await }
+        FairSharePermit { _request: None, _user: user, _tenant: self.acquire_permit(tenant, self.of_tenant).await }
     }
 
-    async fn place(&self, of: Party, many: usize) -> Option<OwnedSemaphorePermit> {
+    async fn acquire_permit(&self, of: Principal, many: usize) -> Option<OwnedSemaphorePermit> {
         let places = {
             let mut parties = self.parties.lock();
             if parties.len() >= PARTIES {
@@ -132,17 +132,21 @@ mod tests {
 
     #[tokio::test]
     async fn two_statements_of_a_request_and_a_quarter_of_the_connections_of_a_user_are_under_way() {
-        let shares = Shares::of(16);
-        let of_ada = || Party::user(1, "ada");
-        let request = |party: Party| party.does(async { [shares.turn().await, shares.turn().await] });
+        let shares = FairShareLimiter::for_connections(16);
+        let of_ada = || Principal::for_user(1, "ada");
+        let request =
+            |party: Principal| party.run_as(async { [shares.acquire_read().await, shares.acquire_read().await] });
         let third = async {
-            let _two = [shares.turn().await, shares.turn().await];
-            shares.turn().now_or_never().is_none()
+            let _two = [shares.acquire_read().await, shares.acquire_read().await];
+            shares.acquire_read().now_or_never().is_none()
         };
-        assert!(of_ada().does(third).await, "the third of a request waits");
+        assert!(of_ada().run_as(third).await, "the third of a request waits");
         let _four = [request(of_ada()).await, request(of_ada()).await];
-        assert!(of_ada().does(async { shares.turn().now_or_never().is_none() }).await, "the fifth of a user waits");
-        assert!(Party::user(1, "ben").does(async { shares.turn().now_or_never().is_some() }).await);
-        assert!(Party::user(2, "ada").does(async { shares.turn().now_or_never().is_some() }).await);
+        assert!(
+            of_ada().run_as(async { shares.acquire_read().now_or_never().is_none() }).await,
+            "the fifth of a user waits"
+        );
+        assert!(Principal::for_user(1, "ben").run_as(async { shares.acquire_read().now_or_never().is_some() }).await);
+        assert!(Principal::for_user(2, "ada").run_as(async { shares.acquire_read().now_or_never().is_some() }).await);
     }
 }

@@ -1,9 +1,9 @@
 //! Handwritten SQL for the three databases.
 //!
-//! Ordinary statements are entity calls. The rest, in the files named `statement.rs`, is written with [`Sql`]: text
-//! with bound values, and methods for the few parts that differ between the databases.
+//! Ordinary statements are entity calls. The rest, in the files named `statement.rs`, is written with [`SqlBuilder`]:
+//! text with bound values, and methods for the few parts that differ between the databases.
 
-use entity::statement::{Columns, Numbers, array, folded, one_by_one, padded, unfolded};
+use entity::statement::{FromColumns, FromNumbers, array_value, fold_into_arrays, pad_list, read_arrays, read_rows};
 use sea_orm::sea_query::Nullable;
 use sea_orm::{ConnectionTrait, DbBackend, ExecResult, FromQueryResult, Statement, Value};
 
@@ -17,13 +17,13 @@ const VALUES: usize = 65_535;
 
 /// Builds a statement: text is pushed, values are bound.
 #[derive(Debug)]
-pub struct Sql {
+pub struct SqlBuilder {
     backend: DbBackend,
     text: String,
     values: Vec<Value>,
 }
 
-impl Sql {
+impl SqlBuilder {
     /// An empty statement for the database behind `db`.
     pub fn new(db: &impl ConnectionTrait) -> Self {
         Self { backend: db.get_database_backend(), text: String::with_capacity(512), values: Vec::new() }
@@ -41,8 +41,8 @@ impl Sql {
     }
 
     /// Adds the list of columns that `T` is read from.
-    pub fn columns<T: Columns>(&mut self) -> &mut Self {
-        T::write(&mut self.text);
+    pub fn push_columns<T: FromColumns>(&mut self) -> &mut Self {
+        T::push_columns(&mut self.text);
         self
     }
 
@@ -60,12 +60,12 @@ impl Sql {
 
     /// Adds ` IN (…)` over ids or texts. At most [`entity::statement::LIST`] are allowed; an empty list matches
     /// nothing.
-    pub fn among<T: Clone + Into<Value> + Nullable>(&mut self, values: &[T]) -> &mut Self {
-        if let Some(array) = array(self.backend, values) {
+    pub fn push_list<T: Clone + Into<Value> + Nullable>(&mut self, values: &[T]) -> &mut Self {
+        if let Some(array) = array_value(self.backend, values) {
             return self.push(" = ANY(").bind(array).push("::bigint[])");
         }
         self.push(" IN (");
-        for (place, value) in padded(values).into_iter().enumerate() {
+        for (place, value) in pad_list(values).into_iter().enumerate() {
             self.push(if place > 0 { ", " } else { "" }).bind(value);
         }
         self.push(")")
@@ -89,7 +89,7 @@ impl Sql {
     }
 
     /// The same, but skips rows locked by others instead of waiting.
-    pub fn for_update_of_free(&mut self) -> &mut Self {
+    pub fn for_update_skip_locked(&mut self) -> &mut Self {
         match self.backend {
             DbBackend::Sqlite => self,
             _ => self.for_update().push(" SKIP LOCKED"),
@@ -97,7 +97,7 @@ impl Sql {
     }
 
     /// The name of the function that returns the largest of its arguments.
-    pub fn greatest(&self) -> &'static str {
+    pub fn greatest_function(&self) -> &'static str {
         if self.backend == DbBackend::Sqlite { "max" } else { "GREATEST" }
     }
 
@@ -109,35 +109,35 @@ impl Sql {
     }
 
     /// Runs it and reads its rows by column name.
-    pub async fn rows<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
+    pub async fn fetch_by_name<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         let rows = db.query_all_raw(self.into_statement()).await?;
         Ok(rows.iter().map(|row| T::from_query_result(row, "")).collect::<std::result::Result<_, _>>()?)
     }
 
     /// Runs it and reads the first columns of its rows.
-    pub async fn all<T: Columns>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
+    pub async fn fetch_all<T: FromColumns>(self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         let rows = db.query_all_raw(self.into_statement()).await?;
-        Ok(rows.iter().map(|row| T::read(row, 0)).collect::<std::result::Result<_, _>>()?)
+        Ok(rows.iter().map(|row| T::read_columns(row, 0)).collect::<std::result::Result<_, _>>()?)
     }
 
     /// Runs it and reads rows of numbers only. On PostgreSQL, many rows then cost little more than one.
-    pub async fn numbers<T: Numbers>(mut self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
+    pub async fn fetch_numbers<T: FromNumbers>(mut self, db: &impl ConnectionTrait) -> Result<Vec<T>> {
         if self.backend != DbBackend::Postgres {
-            return Ok(one_by_one(&db.query_all_raw(self.into_statement()).await?)?);
+            return Ok(read_rows(&db.query_all_raw(self.into_statement()).await?)?);
         }
-        self.text = folded(&self.text, T::MANY);
+        self.text = fold_into_arrays(&self.text, T::MANY);
         let row = db.query_one_raw(self.into_statement()).await?;
-        Ok(row.map(|row| unfolded(&row)).transpose()?.unwrap_or_default())
+        Ok(row.map(|row| read_arrays(&row)).transpose()?.unwrap_or_default())
     }
 
     /// Runs it and reads its first row.
-    pub async fn row<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Option<T>> {
+    pub async fn fetch_optional<T: FromQueryResult>(self, db: &impl ConnectionTrait) -> Result<Option<T>> {
         let row = db.query_one_raw(self.into_statement()).await?;
         Ok(row.map(|row| T::from_query_result(&row, "")).transpose()?)
     }
 
     /// Runs it and returns how many rows it touched.
-    pub async fn run(self, db: &impl ConnectionTrait) -> Result<u64> {
+    pub async fn execute(self, db: &impl ConnectionTrait) -> Result<u64> {
         Ok(db.execute_raw(self.into_statement()).await.map(|done: ExecResult| done.rows_affected())?)
     }
 }

@@ -14,16 +14,16 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{ACQUIRE_TIMEOUT, Party, hurried};
+use super::{ACQUIRE_TIMEOUT, Principal, with_deadline};
 use crate::error::{Error, Result};
 
 /// Runs a batch of jobs and returns one result per job, in order. If the whole call fails, nothing was done, except for
 /// `UNAVAILABLE`: then the outcome is unknown.
-type Work<C, T, O> = for<'a> fn(&'a C, &'a mut [Vec<T>]) -> BoxFuture<'a, Result<Vec<Result<O>>>>;
+type BatchWork<C, T, O> = for<'a> fn(&'a C, &'a mut [Vec<T>]) -> BoxFuture<'a, Result<Vec<Result<O>>>>;
 
 /// Limits of a batcher.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct BatchLimits {
     /// Maximum number of concurrent batches. From the third on, a batch only starts if a full one is waiting.
     pub rounds: usize,
     /// Maximum number of items in a batch. A single job may exceed it.
@@ -49,15 +49,15 @@ const SLOW: Duration = Duration::from_secs(2);
 const IN_ROUND: Duration = Duration::from_millis(500);
 
 /// A batcher for one principal. A job is a list of `T` items with one result `O`; `C` is the context of the work.
-pub struct Together<C, T, O> {
-    party: Party,
-    work: Work<C, T, O>,
-    bounds: Bounds,
-    waiting: Mutex<Waiting<T, O>>,
+pub struct Batcher<C, T, O> {
+    party: Principal,
+    work: BatchWork<C, T, O>,
+    bounds: BatchLimits,
+    waiting: Mutex<BatchQueue<T, O>>,
 }
 
-struct Waiting<T, O> {
-    jobs: Vec<Job<T, O>>,
+struct BatchQueue<T, O> {
+    jobs: Vec<BatchJob<T, O>>,
     /// Identifies the newest job.
     ticket: u64,
     /// Running batch loops. Each looks for more jobs after its batch.
@@ -65,47 +65,48 @@ struct Waiting<T, O> {
 }
 
 /// The items of a job, and the channel for its result.
-struct Job<T, O> {
+struct BatchJob<T, O> {
     things: Vec<T>,
     done: oneshot::Sender<Result<O>>,
     since: Instant,
     ticket: u64,
 }
 
-impl<T, O> Waiting<T, O> {
+impl<T, O> BatchQueue<T, O> {
     /// Whether the waiting jobs fill a batch.
-    fn fill(&self, bounds: Bounds) -> bool {
+    fn has_full_batch(&self, bounds: BatchLimits) -> bool {
         self.jobs.iter().map(|job| job.things.len()).sum::<usize>() >= bounds.things
     }
 }
 
-impl<C, T, O> Debug for Together<C, T, O> {
+impl<C, T, O> Debug for Batcher<C, T, O> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let waiting = self.waiting.lock();
         write!(f, "{} jobs waiting, {} batches running", waiting.jobs.len(), waiting.under_way)
     }
 }
 
-impl Bounds {
+impl BatchLimits {
     /// Limits for batched reads: they use a quarter of the connections. With more, fewer requests would share a
     /// statement; with fewer, a request would wait longer for other batches.
-    pub fn reading(connections: u32, things: usize) -> Self {
+    pub fn for_reads(connections: u32, things: usize) -> Self {
         Self { rounds: (connections as usize / 4).max(1), things, patience: ACQUIRE_TIMEOUT, splits_after: Some(SLOW) }
     }
 }
 
-impl<C, T, O> Together<C, T, O> {
+impl<C, T, O> Batcher<C, T, O> {
     /// An empty batcher.
-    pub fn new(party: Party, work: Work<C, T, O>, bounds: Bounds) -> Self {
-        Self { party, work, bounds, waiting: Mutex::new(Waiting { jobs: Vec::new(), ticket: 0, under_way: 0 }) }
+    pub fn new(party: Principal, work: BatchWork<C, T, O>, bounds: BatchLimits) -> Self {
+        Self { party, work, bounds, waiting: Mutex::new(BatchQueue { jobs: Vec::new(), ticket: 0, under_way: 0 }) }
     }
 
     /// Takes the jobs of the next batch and drops jobs that have no caller any more. If none is to start, the batch
     /// loop ends: the result is empty and `under_way` decreases by one.
-    fn next(&self) -> Vec<Job<T, O>> {
+    fn next_batch(&self) -> Vec<BatchJob<T, O>> {
         let mut waiting = self.waiting.lock();
         waiting.jobs.retain(|job| !job.done.is_closed());
-        let is_needed = if waiting.under_way > EARLY { waiting.fill(self.bounds) } else { !waiting.jobs.is_empty() };
+        let is_needed =
+            if waiting.under_way > EARLY { waiting.has_full_batch(self.bounds) } else { !waiting.jobs.is_empty() };
         if !is_needed {
             waiting.under_way -= 1;
             return Vec::new();
@@ -120,37 +121,37 @@ impl<C, T, O> Together<C, T, O> {
     }
 }
 
-impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Together<C, T, O> {
+impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Batcher<C, T, O> {
     /// Runs a job in a batch with the other waiting jobs.
     ///
     /// A job that has started continues if the caller is dropped: it completes or fails as a whole.
-    pub async fn ask(self: &Arc<Self>, context: impl FnOnce() -> C, things: Vec<T>) -> Result<O> {
+    pub async fn submit(self: &Arc<Self>, context: impl FnOnce() -> C, things: Vec<T>) -> Result<O> {
         let (done, mut outcome) = oneshot::channel();
         let since = Instant::now();
         let (ticket, begins) = {
             let mut waiting = self.waiting.lock();
             waiting.ticket += 1;
             let ticket = waiting.ticket;
-            waiting.jobs.push(Job { things, done, since, ticket });
+            waiting.jobs.push(BatchJob { things, done, since, ticket });
             let has_room = waiting.under_way < self.bounds.rounds;
-            let begins = has_room && (waiting.under_way < EARLY || waiting.fill(self.bounds));
+            let begins = has_room && (waiting.under_way < EARLY || waiting.has_full_batch(self.bounds));
             waiting.under_way += usize::from(begins);
             (ticket, begins)
         };
         if begins {
-            tokio::spawn(rounds(self.clone(), context()));
+            tokio::spawn(run_batches(self.clone(), context()));
         }
         let in_line = timeout_at(since + self.bounds.patience.saturating_sub(IN_ROUND), &mut outcome);
         let outcome = match in_line.await {
             Ok(outcome) => outcome,
-            Err(_) if self.leave(ticket) => return Err(Error::busy()),
+            Err(_) if self.withdraw(ticket) => return Err(Error::database_busy()),
             Err(_) => outcome.await,
         };
         outcome.map_err(|_| Error::Unavailable("the server is shutting down".into()))?
     }
 
     /// Removes a job from the queue. Returns false if a batch has already started with it.
-    fn leave(&self, ticket: u64) -> bool {
+    fn withdraw(&self, ticket: u64) -> bool {
         let mut waiting = self.waiting.lock();
         let place = waiting.jobs.iter().position(|job| job.ticket == ticket);
         place.is_some_and(|place| {
@@ -160,26 +161,26 @@ impl<C: Clone + Send + Sync + 'static, T: Send + 'static, O: Send + 'static> Tog
     }
 }
 
-async fn rounds<C, T, O>(together: Arc<Together<C, T, O>>, context: C)
+async fn run_batches<C, T, O>(together: Arc<Batcher<C, T, O>>, context: C)
 where
     C: Clone + Send + Sync + 'static,
     T: Send + 'static,
     O: Send + 'static,
 {
     loop {
-        let jobs = together.next();
+        let jobs = together.next_batch();
         let Some(first) = jobs.first() else { return };
         let until = first.since + together.bounds.patience;
-        let round = hurried(until, round(together.clone(), context.clone(), jobs));
+        let round = with_deadline(until, run_batch(together.clone(), context.clone(), jobs));
         // If the work panics, its callers notice that their channels were dropped.
-        let mut round = AssertUnwindSafe(together.party.clone().does(round)).catch_unwind().boxed();
+        let mut round = AssertUnwindSafe(together.party.clone().run_as(round)).catch_unwind().boxed();
         if timeout(SLOW, &mut round).await.is_err() {
             tokio::spawn(round);
         }
     }
 }
 
-async fn round<C, T, O>(together: Arc<Together<C, T, O>>, context: C, jobs: Vec<Job<T, O>>)
+async fn run_batch<C, T, O>(together: Arc<Batcher<C, T, O>>, context: C, jobs: Vec<BatchJob<T, O>>)
 where
     C: Clone + Send + Sync + 'static,
     T: Send + 'static,
@@ -187,9 +188,9 @@ where
 {
     let (mut jobs, waiting): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.things, job.done)).unzip();
     let work = together.work;
-    let outcomes = outcomes(work, &context, &mut jobs);
+    let outcomes = batch_results(work, &context, &mut jobs);
     let outcomes = match together.bounds.splits_after.filter(|_| waiting.len() > 1) {
-        Some(most) => timeout(most, outcomes).await.unwrap_or_else(|_| Err(Error::held())),
+        Some(most) => timeout(most, outcomes).await.unwrap_or_else(|_| Err(Error::lock_unavailable())),
         None => outcomes.await,
     };
     // Sending fails if the caller is gone, which does not matter.
@@ -198,7 +199,7 @@ where
         Err(_) => {
             for (mut job, done) in jobs.into_iter().zip(waiting) {
                 let (context, party) = (context.clone(), together.party.clone());
-                tokio::spawn(party.does(async move { drop(done.send(alone(work, &context, &mut job).await)) }));
+                tokio::spawn(party.run_as(async move { drop(done.send(run_alone(work, &context, &mut job).await)) }));
             }
         }
     }
@@ -207,28 +208,28 @@ where
 /// Runs jobs as one batch. If the batch fails, each job runs alone, so that one job's error does not fail the others.
 /// Returns an error only if a lock is held by another transaction: the caller then runs the jobs separately, so that
 /// only one waits for it.
-async fn outcomes<C: Sync, T: Send, O: Send>(
-    work: Work<C, T, O>,
+async fn batch_results<C: Sync, T: Send, O: Send>(
+    work: BatchWork<C, T, O>,
     context: &C,
     jobs: &mut [Vec<T>],
 ) -> Result<Vec<Result<O>>> {
     match work(context, jobs).await {
         Ok(outcomes) => Ok(outcomes),
         Err(error) if jobs.len() == 1 => Ok(vec![Err(error)]),
-        Err(error) if error.is_held() => Err(error),
+        Err(error) if error.is_lock_unavailable() => Err(error),
         // The work may have been done, so it must not be repeated.
         Err(Error::Unavailable(why)) => Ok(jobs.iter().map(|_| Err(Error::Unavailable(why.clone()))).collect()),
         Err(_) => {
             let mut outcomes = Vec::with_capacity(jobs.len());
             for job in jobs {
-                outcomes.push(alone(work, context, job).await);
+                outcomes.push(run_alone(work, context, job).await);
             }
             Ok(outcomes)
         }
     }
 }
 
-async fn alone<C: Sync, T: Send, O: Send>(work: Work<C, T, O>, context: &C, job: &mut Vec<T>) -> Result<O> {
+async fn run_alone<C: Sync, T: Send, O: Send>(work: BatchWork<C, T, O>, context: &C, job: &mut Vec<T>) -> Result<O> {
     let lost = || Err(Error::internal("a batch returned no outcome for a job"));
     work(context, std::slice::from_mut(job)).await.and_then(|mut only| only.pop().unwrap_or_else(lost))
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::domain::catalogue::{self, ViewCode};
 use crate::domain::tenant::Tenant;
-use crate::domain::view::{self, Activity, By, Key};
+use crate::domain::view::{self, MembershipCaller, ViewActivity, ViewKey};
 use crate::error::Result;
 
 const CHATS: [(&str, &str, &[&str]); 3] = [
@@ -29,24 +29,24 @@ const SAID: [(&str, usize, &str); 9] = [
 ];
 
 /// Creates the chats; any user may join the feed. Safe to repeat.
-pub(super) async fn talk(app: &App, tenant: &Tenant) -> Result<()> {
+pub(super) async fn create_chats(app: &App, tenant: &Tenant) -> Result<()> {
     for (code, is_open) in [("chat", false), ("feed", true)] {
         catalogue::save_view_code(app, tenant, &ViewCode { code: code.into(), is_open }).await?;
     }
-    let key = |place: usize| Key { code: CHATS[place].0.into(), id: CHATS[place].1.into() };
+    let key = |place: usize| ViewKey { code: CHATS[place].0.into(), id: CHATS[place].1.into() };
     for (place, (_, _, members)) in CHATS.iter().enumerate() {
         let members: Vec<String> = members.iter().map(|id| (*id).to_owned()).collect();
-        view::join(app, tenant, By::Partner, &key(place), &members).await?;
+        view::join(app, tenant, MembershipCaller::Partner, &key(place), &members).await?;
     }
     for (line, (who, place, text)) in SAID.into_iter().enumerate() {
         app.clock.advance(TimeDelta::minutes(5));
-        let activity = Activity {
+        let activity = ViewActivity {
             view: key(place),
             actor: Some(who.into()),
             preview: Some(json!({ "from": who, "text": text })),
             idempotency_key: Some(format!("demo-{line}")),
         };
-        view::record(app, tenant, &[activity]).await?;
+        view::record_activities(app, tenant, &[activity]).await?;
     }
     Ok(())
 }

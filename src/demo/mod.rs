@@ -11,13 +11,13 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use crate::app::App;
-use crate::clock::{Clock, calendar};
-use crate::domain::catalogue::{self, MessageType, ReadPolicy, SubscriptionPolicy, TargetType, Template};
-use crate::domain::channel::{self, Listener, Target};
-use crate::domain::notification::{self, Addressees, Content, Input};
-use crate::domain::preference::{self, Change, Changes};
+use crate::clock::{Clock, to_date_time};
+use crate::domain::catalogue::{self, ItemTemplate, MessageType, ReadPolicy, SubscriptionPolicy, TargetType};
+use crate::domain::channel::{self, ActionTarget, ListenerId};
+use crate::domain::notification::{self, Addressees, NotificationContent, NotificationInput};
+use crate::domain::preference::{self, PreferenceChange, PreferenceChanges};
 use crate::domain::tenant::{self, Tenant};
-use crate::domain::user::{self, By, ProfileChange};
+use crate::domain::user::{self, PerformedBy, ProfileChange};
 use crate::error::Result;
 pub use page::routes;
 
@@ -63,25 +63,25 @@ const HAPPENED: [(i64, &str, &str, usize, &str); 14] = [
 ];
 
 /// Fills the demo tenant with two weeks of data. Safe to repeat.
-pub fn fill(app: &App) -> BoxFuture<'_, Result<()>> {
-    Box::pin(filled(app))
+pub fn fill_tenant(app: &App) -> BoxFuture<'_, Result<()>> {
+    Box::pin(fill_once(app))
 }
 
-async fn filled(app: &App) -> Result<()> {
-    let clock = Clock::set(calendar(app.now()) - TimeDelta::days(14));
-    let app = App::over(app.db.clone(), app.config.clone(), clock).await?;
-    let tenant = tenant::named(&app, TENANT).await?;
-    define(&app, &tenant).await?;
-    introduce(&app, &tenant).await?;
-    happen(&app, &tenant).await?;
-    chat::talk(&app, &tenant).await?;
+async fn fill_once(app: &App) -> Result<()> {
+    let clock = Clock::fixed_at(to_date_time(app.now()) - TimeDelta::days(14));
+    let app = App::start_with_database(app.db.clone(), app.config.clone(), clock).await?;
+    let tenant = tenant::get_or_create(&app, TENANT).await?;
+    save_catalogue(&app, &tenant).await?;
+    create_users(&app, &tenant).await?;
+    send_samples(&app, &tenant).await?;
+    chat::create_chats(&app, &tenant).await?;
     let (id, title, _) = DOCUMENTS[1];
-    review::watch(&app, &tenant, &document(id), title).await
+    review::report_reviews(&app, &tenant, &document_target(id), title).await
 }
 
-async fn define(app: &App, tenant: &Tenant) -> Result<()> {
+async fn save_catalogue(app: &App, tenant: &Tenant) -> Result<()> {
     let text = |title: &str, body: Option<&str>, link: Option<&str>| {
-        Some(Template { title: title.into(), body: body.map(Into::into), link: link.map(Into::into) })
+        Some(ItemTemplate { title: title.into(), body: body.map(Into::into), link: link.map(Into::into) })
     };
     let who = "{{ sender.name or sender.id }}";
     let document = Some("/documents/{{ target.id }}");
@@ -138,11 +138,11 @@ async fn define(app: &App, tenant: &Tenant) -> Result<()> {
     let documents = TargetType { code: "document".into(), subscription_policy: SubscriptionPolicy::Open };
     catalogue::save_target_type(app, tenant, &documents).await?;
     catalogue::save_follow_policy(app, tenant, SubscriptionPolicy::Open).await?;
-    let actions = vec![Change { code: "like".into(), enabled: Some(false) }];
-    preference::save_defaults(app, tenant, &Changes { actions, ..Changes::default() }).await
+    let actions = vec![PreferenceChange { code: "like".into(), enabled: Some(false) }];
+    preference::save_defaults(app, tenant, &PreferenceChanges { actions, ..PreferenceChanges::default() }).await
 }
 
-async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
+async fn create_users(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     let profile = |(id, name, locale): (&str, &str, &str)| ProfileChange {
         external_id: id.into(),
         name: Some(Some(name.into())),
@@ -153,7 +153,7 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         digest: None,
         contacts: None,
     };
-    user::save(app, tenant, PEOPLE.into_iter().map(profile).collect()).await?;
+    user::save_profiles(app, tenant, PEOPLE.into_iter().map(profile).collect()).await?;
     for (code, title, members) in [
         ("design", "Design", &["ada", "fay", "chen"][..]),
         ("engineering", "Engineering", &["ben", "emil", "hana"]),
@@ -164,51 +164,59 @@ async fn introduce(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
         channel::add_members(app, tenant, code, &members).await?;
     }
     for (id, _, writers) in DOCUMENTS {
-        let actions = channel::resolve_actions(app, tenant, channel::Choice::Reason("write_document".into())).await?;
+        let actions =
+            channel::resolve_actions(app, tenant, channel::ActionChoice::Reason("write_document".into())).await?;
         for writer in writers {
-            let writer = user::mention_one(app, tenant, "user", writer).await?;
-            channel::subscribe(app, tenant, By::Partner, Listener::User(writer), &document(id), actions.clone())
-                .await?;
+            let writer = user::find_or_create_one(app, tenant, "user", writer).await?;
+            channel::subscribe(
+                app,
+                tenant,
+                PerformedBy::Partner,
+                ListenerId::User(writer),
+                &document_target(id),
+                actions.clone(),
+            )
+            .await?;
         }
     }
     let design = channel::find_group(app, tenant, "design").await?.channel;
-    let (document, comments) = (document("incident-review"), vec!["comment".into()]);
-    channel::subscribe(app, tenant, By::Partner, Listener::Group(design), &document, comments).await?;
-    let ada = user::mention_one(app, tenant, "user", "ada").await?;
-    channel::follow(app, tenant, By::Partner, ada, "chen").await?;
-    let actions = vec![Change { code: "like".into(), enabled: Some(true) }];
-    preference::update(app, tenant, ada, &Changes { actions, ..Changes::default() }).await
+    let (document, comments) = (document_target("incident-review"), vec!["comment".into()]);
+    channel::subscribe(app, tenant, PerformedBy::Partner, ListenerId::Group(design), &document, comments).await?;
+    let ada = user::find_or_create_one(app, tenant, "user", "ada").await?;
+    channel::follow(app, tenant, PerformedBy::Partner, ada, "chen").await?;
+    let actions = vec![PreferenceChange { code: "like".into(), enabled: Some(true) }];
+    preference::update(app, tenant, ada, &PreferenceChanges { actions, ..PreferenceChanges::default() }).await
 }
 
-async fn happen(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
+async fn send_samples(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     let start = app.now();
     let end = start + TimeDelta::days(14).num_milliseconds();
-    let mut events: Vec<(i64, Input)> = said().into_iter().collect();
+    let mut events: Vec<(i64, NotificationInput)> = sample_messages().into_iter().collect();
     for (hours, who, action, place, text) in HAPPENED {
         let (id, title, _) = DOCUMENTS[place];
         let addressees =
             Addressees::Subscribers { target_type: "document".into(), target_id: id.into(), action: action.into() };
         let kind = if action == "comment" { "comment" } else { "change" };
         let params = Some(json!({ "document": title, "text": text }));
-        let content = Content { params, ..Content::default() };
-        events.push((hours, input(kind, addressees, content, Some(who), &format!("{who}-{action}-{hours}"))));
+        let content = NotificationContent { params, ..NotificationContent::default() };
+        events.push((hours, sample_input(kind, addressees, content, Some(who), &format!("{who}-{action}-{hours}"))));
     }
     events.sort_by_key(|(hours, _)| -hours);
     for (hours, event) in events {
         let at = end - TimeDelta::hours(hours).num_milliseconds();
         app.clock.advance(TimeDelta::milliseconds(at - app.now()));
-        notification::send(app, tenant, By::Partner, &[event], |_| "event".into()).await?;
+        notification::send(app, tenant, PerformedBy::Partner, &[event], |_| "event".into()).await?;
     }
     Ok(())
 }
 
 /// Messages of operators and users.
-fn said() -> Vec<(i64, Input)> {
-    let content = |title: &str, body: &str, link: Option<&str>| Content {
+fn sample_messages() -> Vec<(i64, NotificationInput)> {
+    let content = |title: &str, body: &str, link: Option<&str>| NotificationContent {
         title: Some(title.into()),
         body: Some(body.into()),
         link: link.map(Into::into),
-        ..Content::default()
+        ..NotificationContent::default()
     };
     let welcome = content("Orchard 4 is here", "Boards, faster search and a dark theme.", Some("/changelog/4.0"));
     let patch = content("Orchard 4.1", "Search finds text in pictures.", Some("/changelog/4.1"));
@@ -220,24 +228,30 @@ fn said() -> Vec<(i64, Input)> {
         content("The numbers that you asked for", "Attached to the pricing page.", Some("/documents/pricing-2027"));
     let groups = |code: &str| Addressees::Groups(vec![code.into()]);
     vec![
-        (330, input("release", Addressees::Everyone, welcome, None, "release-4.0")),
-        (80, input("release", Addressees::Everyone, patch, None, "release-4.1")),
-        (170, input("security", Addressees::Receiver("ada".into()), keys, None, "device-1")),
-        (60, input("team", groups("design"), lunch, Some("fay"), "lunch")),
-        (44, input("team", groups("engineering"), on_call, Some("ben"), "on-call")),
-        (20, input("direct", Addressees::Receiver("ada".into()), hello, Some("hana"), "coffee")),
-        (3, input("direct", Addressees::Receiver("ada".into()), numbers, Some("gus"), "numbers")),
+        (330, sample_input("release", Addressees::Everyone, welcome, None, "release-4.0")),
+        (80, sample_input("release", Addressees::Everyone, patch, None, "release-4.1")),
+        (170, sample_input("security", Addressees::Receiver("ada".into()), keys, None, "device-1")),
+        (60, sample_input("team", groups("design"), lunch, Some("fay"), "lunch")),
+        (44, sample_input("team", groups("engineering"), on_call, Some("ben"), "on-call")),
+        (20, sample_input("direct", Addressees::Receiver("ada".into()), hello, Some("hana"), "coffee")),
+        (3, sample_input("direct", Addressees::Receiver("ada".into()), numbers, Some("gus"), "numbers")),
     ]
 }
 
-fn input(kind: &str, addressees: Addressees, content: Content, sender: Option<&str>, key: &str) -> Input {
-    Input {
+fn sample_input(
+    kind: &str,
+    addressees: Addressees,
+    content: NotificationContent,
+    sender: Option<&str>,
+    key: &str,
+) -> NotificationInput {
+    NotificationInput {
         sender: sender.map(Into::into),
         idempotency_key: Some(format!("demo-{key}")),
-        ..Input::new(kind.into(), addressees, content)
+        ..NotificationInput::new(kind.into(), addressees, content)
     }
 }
 
-fn document(id: &str) -> Target {
-    Target { target_type: "document".into(), id: id.into() }
+fn document_target(id: &str) -> ActionTarget {
+    ActionTarget { target_type: "document".into(), id: id.into() }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{DOCUMENTS, PEOPLE, TENANT};
 use crate::app::App;
-use crate::auth::{Claims, Role, issue};
+use crate::auth::{CallerRole, TokenClaims, issue_token};
 
 /// Only scripts and resources of this server are allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -30,12 +30,12 @@ pub fn routes(app: Arc<App>) -> Router {
         .route("/demo", file("text/html; charset=utf-8", include_str!("../../ui/demo/index.html")))
         .route("/demo/page.css", file("text/css; charset=utf-8", include_str!("../../ui/demo/page.css")))
         .route("/demo/page.js", file("text/javascript; charset=utf-8", include_str!("../../ui/demo/page.js")))
-        .route("/demo/data", get(async || Json(data())))
-        .route("/demo/token", get(token))
+        .route("/demo/data", get(async || Json(page_data())))
+        .route("/demo/token", get(issue_demo_token))
         .with_state(app)
 }
 
-fn data() -> Value {
+fn page_data() -> Value {
     let person = |(id, name, locale): &(&str, &str, &str)| json!({ "id": id, "name": name, "locale": locale });
     let document =
         |(id, title, writers): &(&str, &str, &[&str])| json!({ "id": id, "title": title, "writers": writers });
@@ -47,18 +47,18 @@ fn data() -> Value {
 
 /// The user or service to act as.
 #[derive(Deserialize)]
-struct Who {
+struct DemoIdentity {
     user: Option<String>,
     service: Option<String>,
 }
 
-async fn token(State(app): State<Arc<App>>, Query(who): Query<Who>) -> Result<String, StatusCode> {
+async fn issue_demo_token(State(app): State<Arc<App>>, Query(who): Query<DemoIdentity>) -> Result<String, StatusCode> {
     let (sub, role) = match (who.user, who.service) {
-        (Some(sub), None) => (sub, Role::User),
-        (None, Some(sub)) => (sub, Role::Service),
+        (Some(sub), None) => (sub, CallerRole::User),
+        (None, Some(sub)) => (sub, CallerRole::Service),
         _ => return Err(StatusCode::BAD_REQUEST),
     };
     let exp = app.now() / 1000 + TTL;
-    let claims = Claims { tenant: TENANT.into(), sub, role, exp, scope: None };
-    issue(&app.config.auth, &claims).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
+    let claims = TokenClaims { tenant: TENANT.into(), sub, role, exp, scope: None };
+    issue_token(&app.config.auth, &claims).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)
 }

@@ -6,11 +6,13 @@ use chrono::TimeDelta;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::domain::catalogue::{self, MessageType, Template};
-use crate::domain::channel::{self, Listener, Target};
-use crate::domain::rule::{self, Audience, Columns, Definition, FirstRun, Report, Resolve, Words};
+use crate::domain::catalogue::{self, ItemTemplate, MessageType};
+use crate::domain::channel::{self, ActionTarget, ListenerId};
+use crate::domain::rule::{
+    self, ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RowReport, RuleDefinition,
+};
 use crate::domain::tenant::Tenant;
-use crate::domain::user::By;
+use crate::domain::user::PerformedBy;
 use crate::error::{Error, Result};
 
 const RULE: &str = "late_reviews";
@@ -22,31 +24,32 @@ const LATE: [&[(&str, &str)]; 2] = [&[("R-5", "Dara"), ("R-7", "Gus")], &[("R-7"
 
 /// Creates the rule and reports late and finished reviews of a document. An existing rule is left as it is, including
 /// changes by users of the demo.
-pub async fn watch(app: &App, tenant: &Arc<Tenant>, document: &Target, title: &str) -> Result<()> {
-    match rule::find(app, tenant, RULE).await {
+pub async fn report_reviews(app: &App, tenant: &Arc<Tenant>, document: &ActionTarget, title: &str) -> Result<()> {
+    match rule::find_by_code(app, tenant, RULE).await {
         Err(Error::NotFound { .. }) => {}
         found => return found.map(drop),
     }
     let design = channel::find_group(app, tenant, "design").await?.channel;
-    channel::subscribe(app, tenant, By::Partner, Listener::Group(design), document, vec![ACTION.into()]).await?;
-    catalogue::save_type(app, tenant, &review()).await?;
-    rule::save(app, tenant, RULE, &definition()?).await?;
+    channel::subscribe(app, tenant, PerformedBy::Partner, ListenerId::Group(design), document, vec![ACTION.into()])
+        .await?;
+    catalogue::save_type(app, tenant, &review_type()).await?;
+    rule::save(app, tenant, RULE, &review_rule()?).await?;
     for late in LATE {
         app.clock.advance(TimeDelta::minutes(5));
-        let rows = late.iter().map(|(number, reviewer)| row([number, &document.id, title, reviewer])).collect();
-        let report = Report { rows, is_complete: true, run: None, chunk: 0, has_more: false };
-        rule::report(app, tenant, RULE, report).await?;
+        let rows = late.iter().map(|(number, reviewer)| review_row([number, &document.id, title, reviewer])).collect();
+        let report = RowReport { rows, is_complete: true, run: None, chunk: 0, has_more: false };
+        rule::apply_report(app, tenant, RULE, report).await?;
     }
     Ok(())
 }
 
-fn review() -> MessageType {
+fn review_type() -> MessageType {
     MessageType {
         code: TYPE.into(),
         title: "Reviews".into(),
         group: Some("Documents".into()),
         position: 60,
-        template: Some(Template {
+        template: Some(ItemTemplate {
             title: "{{ params.title }}: review {{ params.number }} is late".into(),
             body: Some("It waits for {{ params.reviewer }}.".into()),
             link: Some("/documents/{{ target.id }}".into()),
@@ -56,17 +59,17 @@ fn review() -> MessageType {
     }
 }
 
-fn definition() -> Result<Definition> {
-    Ok(Definition {
+fn review_rule() -> Result<RuleDefinition> {
+    Ok(RuleDefinition {
         message_type: TYPE.into(),
         scan: None,
         key: vec!["number".into()],
-        audience: Audience::Reminder {
-            target_type: Words::parse("document".into())?,
-            target_id: Words::parse("{{ document }}".into())?,
-            action: Words::parse(ACTION.into())?,
+        audience: RowAudience::Reminder {
+            target_type: PlaceholderText::parse("document".into())?,
+            target_id: PlaceholderText::parse("{{ document }}".into())?,
+            action: PlaceholderText::parse(ACTION.into())?,
         },
-        resolve: Resolve::Retract,
+        resolve: ResolvePolicy::Retract,
         resolve_after: 1,
         amends: true,
         repeat_after: None,
@@ -76,7 +79,7 @@ fn definition() -> Result<Definition> {
     })
 }
 
-fn row(values: [&str; 4]) -> Columns {
+fn review_row(values: [&str; 4]) -> ColumnValues {
     let columns = ["number", "document", "title", "reviewer"].map(str::to_owned);
     columns.into_iter().zip(values.map(Value::from)).collect()
 }

@@ -8,16 +8,16 @@ use entity::ended_session::{Column, Entity as EndedSession};
 use entity::prelude::*;
 
 use crate::app::App;
-use crate::auth::Session;
+use crate::auth::SignInSession;
 use crate::database::transaction;
 use crate::error::Result;
 
 /// Ends a session on all nodes. Idempotent.
-pub async fn end(app: &App, session: &Session) -> Result<()> {
+pub async fn end(app: &App, session: &SignInSession) -> Result<()> {
     let expires_at = session.claims.exp.saturating_mul(1000);
     transaction!(app.db, |txn| {
         let row = [session.id.clone().into(), expires_at.into()];
-        insert(txn, [Column::Id, Column::ExpiresAt], vec![row], Existing::Kept).await?;
+        insert(txn, [Column::Id, Column::ExpiresAt], vec![row], ExistingRows::Kept).await?;
         Ok(())
     })
 }

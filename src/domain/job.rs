@@ -16,7 +16,7 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
 
-pub use entity::job::Kind;
+pub use entity::job::JobKind;
 
 /// The most due jobs that one query returns.
 const JOBS: u64 = 100;
@@ -27,8 +27,8 @@ const FARTHEST: Millis = 3_600_000;
 /// A job whose row is locked.
 #[derive(Debug, DerivePartialModel)]
 #[sea_orm(entity = "job::Entity")]
-pub struct Job {
-    pub kind: Kind,
+pub struct LockedJob {
+    pub kind: JobKind,
     /// The user or the channel.
     #[sea_orm(from_col = "subject_id")]
     pub subject: i64,
@@ -38,7 +38,7 @@ pub struct Job {
 
 /// The state of a job after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum JobProgress {
     /// Continue at `place`, but not before `due_at`.
     At {
         place: i64,
@@ -48,10 +48,10 @@ pub enum Next {
 }
 
 /// Records a job, in the transaction that does the first part of it.
-pub async fn begin(
+pub async fn create_job(
     txn: &Transaction,
     tenant: &Tenant,
-    (kind, subject): (Kind, i64),
+    (kind, subject): (JobKind, i64),
     name: Option<&str>,
     now: Millis,
 ) -> Result<()> {
@@ -68,7 +68,7 @@ pub async fn begin(
 }
 
 /// The unfinished jobs of this kind and name, at most 100.
-pub async fn named(app: &App, tenant: &Tenant, kind: Kind, name: &str) -> Result<Vec<i64>> {
+pub async fn find_by_name(app: &App, tenant: &Tenant, kind: JobKind, name: &str) -> Result<Vec<i64>> {
     let named = job::Entity::of_tenant(tenant.id).filter(Column::Kind.eq(kind)).filter(Column::Name.eq(name));
     let named = named.order_by_asc(Column::Id).limit(JOBS).select_only().column(Column::Id);
     Ok(named.into_tuple().all(&app.db.read).await?)
@@ -77,13 +77,13 @@ pub async fn named(app: &App, tenant: &Tenant, kind: Kind, name: &str) -> Result
 /// A job that is due.
 #[derive(Clone, Copy, Debug, DerivePartialModel)]
 #[sea_orm(entity = "job::Entity")]
-pub struct Due {
+pub struct DueJob {
     pub id: i64,
     pub tenant_id: TenantId,
 }
 
 /// Up to 100 due jobs with numbers above `after`, in the order of their numbers.
-pub async fn due(app: &App, after: i64) -> Result<Vec<Due>> {
+pub async fn find_due(app: &App, after: i64) -> Result<Vec<DueJob>> {
     let now = app.now();
     let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + FARTHEST));
     let jobs = job::Entity::find().filter(Column::Id.gt(after)).filter(due).order_by_asc(Column::Id);
@@ -91,20 +91,20 @@ pub async fn due(app: &App, after: i64) -> Result<Vec<Due>> {
 }
 
 /// Locks a job for a step. `None` if the job is done.
-pub async fn locked(txn: &Transaction, id: i64) -> Result<Option<Job>> {
+pub async fn lock_job(txn: &Transaction, id: i64) -> Result<Option<LockedJob>> {
     Ok(job::Entity::find_by_id(id).for_update(txn).into_partial_model().one(txn).await?)
 }
 
 /// Records the state of a job after a step. Returns whether it can continue at once.
-pub async fn left(txn: &Transaction, id: i64, next: Next, now: Millis) -> Result<bool> {
+pub async fn save_progress(txn: &Transaction, id: i64, next: JobProgress, now: Millis) -> Result<bool> {
     match next {
-        Next::At { place, due_at } => {
+        JobProgress::At { place, due_at } => {
             let on = job::Entity::update_many().col_expr(Column::Place, Expr::val(place));
             on.col_expr(Column::DueAt, Expr::val(due_at)).filter(Column::Id.eq(id)).exec(txn).await?;
         }
-        Next::Done => {
+        JobProgress::Done => {
             job::Entity::delete_by_id(id).exec(txn).await?;
         }
     }
-    Ok(matches!(next, Next::At { due_at, .. } if due_at <= now))
+    Ok(matches!(next, JobProgress::At { due_at, .. } if due_at <= now))
 }

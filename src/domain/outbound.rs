@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::lane::{Ended, Kind, Waiting, run, waiting};
-use super::mail::Mails;
-use super::push::Pushes;
-use super::webhook::Webhooks;
-use super::wechat::WeChats;
+use super::lane::{DestinationKind, DueDestination, WorkerOutcome, find_due, run_worker};
+use super::mail::MailTransport;
+use super::push::PushTransport;
+use super::webhook::WebhookTransport;
+use super::wechat::WeChatTransport;
 use crate::app::App;
 use crate::error::Result;
 
@@ -31,28 +31,28 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Delivers what is due, with one worker per destination. A destination that does not answer delays no other.
 #[derive(Debug)]
-pub struct Lanes {
-    places: Arc<Mutex<HashMap<i64, Place>>>,
+pub struct DeliveryWorkers {
+    places: Arc<Mutex<HashMap<i64, WorkerSlot>>>,
     /// Aborts the workers when dropped.
     running: Mutex<JoinSet<()>>,
     stop: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct WorkerSlot {
     tenant: TenantId,
     /// More deliveries have become due since the current run began.
     again: bool,
 }
 
 /// Frees the slot of a destination on drop, also after a panic.
-struct Held {
-    places: Arc<Mutex<HashMap<i64, Place>>>,
+struct SlotGuard {
+    places: Arc<Mutex<HashMap<i64, WorkerSlot>>>,
     lane: i64,
     is_given_back: bool,
 }
 
-impl Drop for Held {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         if !self.is_given_back {
             self.places.lock().remove(&self.lane);
@@ -60,57 +60,57 @@ impl Drop for Held {
     }
 }
 
-impl Default for Lanes {
+impl Default for DeliveryWorkers {
     fn default() -> Self {
         Self { places: Arc::default(), running: Mutex::default(), stop: watch::Sender::new(false) }
     }
 }
 
-impl Lanes {
+impl DeliveryWorkers {
     /// Starts workers for destinations with due deliveries while slots are free, and returns. Safe on all nodes at
     /// once.
     ///
     /// Does nothing while this node's clock and the database's differ too much. Then other nodes deliver, or the
     /// deliveries wait.
-    pub async fn look(&self, app: &Arc<App>) -> Result<()> {
-        self.begin_of(app, None).await
+    pub async fn start_due(&self, app: &Arc<App>) -> Result<()> {
+        self.start_waiting(app, None).await
     }
 
-    /// Like [`Self::look`], for tenants with new deliveries only.
-    pub async fn look_for(&self, app: &Arc<App>, tenants: HashSet<TenantId>) -> Result<()> {
+    /// Like [`Self::start_due`], for tenants with new deliveries only.
+    pub async fn start_due_for(&self, app: &Arc<App>, tenants: HashSet<TenantId>) -> Result<()> {
         for place in self.places.lock().values_mut() {
             place.again |= tenants.contains(&place.tenant);
         }
         let tenants: Vec<TenantId> = tenants.into_iter().collect();
         for tenants in tenants.chunks(LIST) {
-            self.begin_of(app, Some(tenants)).await?;
+            self.start_waiting(app, Some(tenants)).await?;
         }
         Ok(())
     }
 
-    async fn begin_of(&self, app: &Arc<App>, tenants: Option<&[TenantId]>) -> Result<()> {
+    async fn start_waiting(&self, app: &Arc<App>, tenants: Option<&[TenantId]>) -> Result<()> {
         while self.running.lock().try_join_next().is_some() {}
         if app.agreed.is_in_doubt() || *self.stop.borrow() || self.places.lock().len() >= PLACES {
             return Ok(());
         }
-        for waiting in in_turn(waiting(&app.db.read, tenants, app.now(), MOST).await?) {
-            self.begin(app, &waiting);
+        for waiting in interleave_tenants(find_due(&app.db.read, tenants, app.now(), MOST).await?) {
+            self.start_worker(app, &waiting);
         }
         Ok(())
     }
 
-    fn begin(&self, app: &Arc<App>, of: &Waiting) {
+    fn start_worker(&self, app: &Arc<App>, of: &DueDestination) {
         let mut places = self.places.lock();
         let of_tenant = places.values().filter(|place| place.tenant == of.tenant_id).count();
         if places.len() >= PLACES || of_tenant >= OF_A_TENANT || places.contains_key(&of.id) {
             return;
         }
-        places.insert(of.id, Place { tenant: of.tenant_id, again: false });
-        let mut held = Held { places: self.places.clone(), lane: of.id, is_given_back: false };
+        places.insert(of.id, WorkerSlot { tenant: of.tenant_id, again: false });
+        let mut held = SlotGuard { places: self.places.clone(), lane: of.id, is_given_back: false };
         let (app, id, kind, stop) = (app.clone(), of.id, of.kind, self.stop.subscribe());
         self.running.lock().spawn(async move {
-            while let Some(ended) = one(&app, (id, kind), &stop).await
-                && held.goes_on(ended)
+            while let Some(ended) = run_destination(&app, (id, kind), &stop).await
+                && held.keep_or_release(ended)
             {}
         });
     }
@@ -125,13 +125,13 @@ impl Lanes {
     }
 }
 
-impl Held {
+impl SlotGuard {
     /// Returns whether the worker runs again at once.
-    fn goes_on(&mut self, ended: Ended) -> bool {
+    fn keep_or_release(&mut self, ended: WorkerOutcome) -> bool {
         let mut places = self.places.lock();
         let is_crowded = places.len() >= PLACES;
         let Some(place) = places.get_mut(&self.lane) else { return false };
-        let goes_on = (std::mem::take(&mut place.again) || ended == Ended::Over) && !is_crowded;
+        let goes_on = (std::mem::take(&mut place.again) || ended == WorkerOutcome::Over) && !is_crowded;
         if !goes_on {
             // Under the same lock, so that a caller that finds new deliveries from here on finds the slot free.
             places.remove(&self.lane);
@@ -142,26 +142,35 @@ impl Held {
 }
 
 /// Runs the worker of one destination once. `None` if it failed, or if this node is stopping.
-async fn one(app: &Arc<App>, (id, kind): (i64, Kind), stop: &watch::Receiver<bool>) -> Option<Ended> {
+async fn run_destination(
+    app: &Arc<App>,
+    (id, kind): (i64, DestinationKind),
+    stop: &watch::Receiver<bool>,
+) -> Option<WorkerOutcome> {
     let ended = match kind {
-        Kind::Webhook => run::<Webhooks>(app, id, stop.clone()).await,
-        Kind::Email => run::<Mails>(app, id, stop.clone()).await,
-        Kind::WeChat => run::<WeChats>(app, id, stop.clone()).await,
-        Kind::WebPush => run::<Pushes>(app, id, stop.clone()).await,
+        DestinationKind::Webhook => run_worker::<WebhookTransport>(app, id, stop.clone()).await,
+        DestinationKind::Email => run_worker::<MailTransport>(app, id, stop.clone()).await,
+        DestinationKind::WeChat => run_worker::<WeChatTransport>(app, id, stop.clone()).await,
+        DestinationKind::WebPush => run_worker::<PushTransport>(app, id, stop.clone()).await,
     };
     match ended {
         Ok(ended) => (!*stop.borrow()).then_some(ended),
         Err(error) => {
-            tracing::warn!(lane = id, kind = kind.name(), cause = error.told(), "could not send the due deliveries");
+            tracing::warn!(
+                lane = id,
+                kind = kind.name(),
+                cause = error.log_message(),
+                "could not send the due deliveries"
+            );
             None
         }
     }
 }
 
 /// Interleaves the tenants, so that a tenant with many destinations does not delay the others.
-fn in_turn(all: Vec<Waiting>) -> Vec<Waiting> {
+fn interleave_tenants(all: Vec<DueDestination>) -> Vec<DueDestination> {
     let mut before: HashMap<TenantId, usize> = HashMap::new();
-    let mut all: Vec<(usize, Waiting)> = all
+    let mut all: Vec<(usize, DueDestination)> = all
         .into_iter()
         .map(|of| {
             let many = before.entry(of.tenant_id).or_default();

@@ -10,7 +10,7 @@ use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
 use super::gate::is_public;
 use super::lookup::NoAddress;
-use crate::text::{closed, first_bytes, one_line};
+use crate::text::{close_directions, first_bytes, one_line};
 
 /// Maximum bytes read of a response body, as in Standard Webhooks; a longer response closes the connection.
 const BODY_BYTES: usize = 20_000;
@@ -18,7 +18,7 @@ const BODY_BYTES: usize = 20_000;
 const SHOWN_BYTES: usize = 500;
 
 /// The response of a receiver.
-pub struct Answer {
+pub struct EgressResponse {
     /// HTTP status. Redirects are not followed.
     pub status: u16,
     /// `Retry-After`, with any status.
@@ -31,7 +31,7 @@ pub struct Answer {
 }
 
 /// Omits the body, which is only for the owner of the receiver.
-impl Debug for Answer {
+impl Debug for EgressResponse {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
             .field("status", &self.status)
@@ -40,8 +40,8 @@ impl Debug for Answer {
     }
 }
 
-impl Answer {
-    pub(super) async fn read(mut answer: Response) -> Self {
+impl EgressResponse {
+    pub(super) async fn read_response(mut answer: Response) -> Self {
         let (status, retry_after) = (answer.status().as_u16(), retry_after(answer.headers()));
         let is_private = answer.remote_addr().is_none_or(|address| !is_public(address.ip().to_canonical()));
         let mut body = Vec::new();
@@ -66,7 +66,7 @@ impl Answer {
             return String::new();
         }
         let beginning = &self.body[..self.body.len().min(SHOWN_BYTES)];
-        shown(&String::from_utf8_lossy(beginning))
+        excerpt_line(&String::from_utf8_lossy(beginning))
     }
 }
 
@@ -82,13 +82,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// One line of at most 500 bytes.
-fn shown(text: &str) -> String {
-    first_bytes(closed(&one_line(text)).trim(), SHOWN_BYTES)
+fn excerpt_line(text: &str) -> String {
+    first_bytes(close_directions(&one_line(text)).trim(), SHOWN_BYTES)
 }
 
 /// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureKind {
+pub enum RequestFailureKind {
     /// The server does not send the request: the URL, or every address of its host, is not allowed.
     Refused,
     /// The host has no address, or DNS does not answer.
@@ -103,51 +103,51 @@ pub enum FailureKind {
 
 /// A request without a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub kind: FailureKind,
+pub struct RequestFailure {
+    pub kind: RequestFailureKind,
     /// At most 500 bytes, for the owner of the receiver. Contains nothing of the URL, the headers or the body.
     pub message: String,
 }
 
-impl Display for Failure {
+impl Display for RequestFailure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl StdError for Failure {}
+impl StdError for RequestFailure {}
 
-impl Failure {
-    pub(super) fn new(kind: FailureKind, message: &str) -> Self {
-        Self { kind, message: shown(message) }
+impl RequestFailure {
+    pub(super) fn new(kind: RequestFailureKind, message: &str) -> Self {
+        Self { kind, message: excerpt_line(message) }
     }
 
-    pub(super) fn nowhere(cause: &NoAddress) -> Self {
+    pub(super) fn no_address(cause: &NoAddress) -> Self {
         let kind = match cause {
-            NoAddress::Unknown(_) => FailureKind::NotFound,
-            NoAddress::Refused => FailureKind::Refused,
+            NoAddress::Unknown(_) => RequestFailureKind::NotFound,
+            NoAddress::Refused => RequestFailureKind::Refused,
         };
         Self::new(kind, &cause.to_string())
     }
 
-    pub(super) fn of(error: reqwest::Error) -> Self {
+    pub(super) fn from_reqwest(error: reqwest::Error) -> Self {
         // The outermost error only says that something failed; the cause follows in the chain.
         let error = error.without_url();
         let causes: Vec<&(dyn StdError + 'static)> =
             std::iter::successors(error.source(), |cause| (*cause).source()).collect();
         if let Some(cause) = causes.iter().find_map(|cause| cause.downcast_ref::<NoAddress>()) {
-            return Self::nowhere(cause);
+            return Self::no_address(cause);
         }
         let last = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
         if error.is_builder() {
-            return Self::new(FailureKind::Unreachable, &format!("the HTTP client cannot be created: {last}"));
+            return Self::new(RequestFailureKind::Unreachable, &format!("the HTTP client cannot be created: {last}"));
         }
         match (error.is_timeout(), error.is_connect()) {
-            (true, true) => Self::new(FailureKind::TimedOut, "could not connect in time"),
-            (true, false) => Self::new(FailureKind::TimedOut, "there was no answer in time"),
-            (false, true) => Self::new(FailureKind::Unreachable, &format!("could not connect: {last}")),
+            (true, true) => Self::new(RequestFailureKind::TimedOut, "could not connect in time"),
+            (true, false) => Self::new(RequestFailureKind::TimedOut, "there was no answer in time"),
+            (false, true) => Self::new(RequestFailureKind::Unreachable, &format!("could not connect: {last}")),
             (false, false) => {
-                Self::new(FailureKind::Broken, &format!("the connection ended without an answer: {last}"))
+                Self::new(RequestFailureKind::Broken, &format!("the connection ended without an answer: {last}"))
             }
         }
     }
@@ -159,7 +159,7 @@ mod tests {
 
     use reqwest::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 
-    use super::{Answer, retry_after};
+    use super::{EgressResponse, retry_after};
 
     #[test]
     fn a_receiver_asks_for_seconds_or_for_a_date_by_its_own_clock() {
@@ -182,8 +182,12 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_body_is_one_line_of_500_bytes() {
         let excerpt = |body: &[u8]| {
-            let mut answer =
-                Answer { status: 200, retry_after: Some(Duration::ZERO), body: body.to_vec(), is_private: true };
+            let mut answer = EgressResponse {
+                status: 200,
+                retry_after: Some(Duration::ZERO),
+                body: body.to_vec(),
+                is_private: true,
+            };
             assert_eq!(answer.excerpt(), "", "a private address is not read by callers");
             answer.is_private = false;
             assert!(!format!("{answer:?}").contains("body"));

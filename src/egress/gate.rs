@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use reqwest::Url;
 
-use crate::config::{Destinations, EgressConfig};
+use crate::config::{AllowedDestinations, EgressConfig};
 use crate::error::{Error, Result};
 
 /// Maximum bytes of a URL.
@@ -76,7 +76,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 }
 
 /// The IPv4 address that a NAT64 or 6to4 address leads to.
-fn behind(address: IpAddr) -> Option<IpAddr> {
+fn embedded_ipv4(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else { return None };
     let at = match address {
         _ if NAT64.contains(&address) => 12,
@@ -89,11 +89,11 @@ fn behind(address: IpAddr) -> Option<IpAddr> {
 
 /// Checks addresses and URLs against the settings.
 #[derive(Debug)]
-pub(super) struct Gate {
-    allow: Destinations,
+pub(super) struct EgressPolicy {
+    allow: AllowedDestinations,
 }
 
-impl Gate {
+impl EgressPolicy {
     /// Fails with `Config` if the settings allow a network that is never allowed.
     pub fn new(config: &EgressConfig) -> Result<Self> {
         let is_lost = |network: &IpNet| NEVER.iter().any(|never| never.contains(network));
@@ -106,40 +106,40 @@ impl Gate {
     }
 
     /// Whether requests may reach an address at a port. `name` is the host name that it was looked up by, if any.
-    pub fn lets(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
+    pub fn is_permitted(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
         // The system treats an IPv4-mapped IPv6 address as the IPv4 address.
         let address = address.to_canonical();
         if NEVER.iter().any(|network| network.contains(&address)) {
             return false;
         }
-        match behind(address) {
+        match embedded_ipv4(address) {
             // Allowing the translator's range does not allow every address behind it.
-            Some(further) => self.is_allowed(name, address, port) && self.lets(name, further, port),
+            Some(further) => self.is_allowed(name, address, port) && self.is_permitted(name, further, port),
             None => is_public(address) || self.is_allowed(name, address, port),
         }
     }
 
     /// Whether the settings list a host at a port; an IPv6 address may have brackets, as in URLs.
-    pub fn lists(&self, host: &str, port: u16) -> bool {
+    pub fn is_listed(&self, host: &str, port: u16) -> bool {
         match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-            Ok(address) => self.allow.have(address.to_canonical(), port),
-            Err(_) => self.allow.name(host, port),
+            Ok(address) => self.allow.has_address(address.to_canonical(), port),
+            Err(_) => self.allow.has_name(host, port),
         }
     }
 
     /// The port if an entry is limited to it, otherwise 0: all other ports have the same rules.
-    pub fn class(&self, port: u16) -> u16 {
-        if self.allow.names_port(port) { port } else { 0 }
+    pub fn port_class(&self, port: u16) -> u16 {
+        if self.allow.has_port(port) { port } else { 0 }
     }
 
     fn is_allowed(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
-        self.allow.have(address, port) || name.is_some_and(|name| self.allow.name(name, port))
+        self.allow.has_address(address, port) || name.is_some_and(|name| self.allow.has_name(name, port))
     }
 
     /// Parses a URL that a request may be sent to. The error is worded to follow a name: `must …`.
     ///
     /// Names are not looked up here, because the address can change before the request is sent.
-    pub fn admit(&self, text: &str) -> Result<Url, String> {
+    pub fn parse_url(&self, text: &str) -> Result<Url, String> {
         if text.len() > URL_BYTES {
             return Err(format!("must have at most {URL_BYTES} bytes, not {}", text.len()));
         }
@@ -163,10 +163,10 @@ impl Gate {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
         let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-        if address.is_some_and(|address| !self.lets(None, address, port)) {
+        if address.is_some_and(|address| !self.is_permitted(None, address, port)) {
             return Err("must not lead to a private or reserved address".into());
         }
-        if url.scheme() == "http" && !self.lists(host, port) {
+        if url.scheme() == "http" && !self.is_listed(host, port) {
             return Err("must begin with https: (http: only for hosts that TIDINGS_EGRESS_ALLOW lists)".into());
         }
         Ok(url)
@@ -175,11 +175,11 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use super::Gate;
+    use super::EgressPolicy;
     use crate::config::EgressConfig;
 
-    fn gate(allow: &str) -> Gate {
-        Gate::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
+    fn gate(allow: &str) -> EgressPolicy {
+        EgressPolicy::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
     }
 
     /// The first and last address of each refused range, and addresses that lead into one.
@@ -203,11 +203,11 @@ mod tests {
     fn nothing_but_the_public_internet_is_reached() {
         let gate = gate("none");
         for refused in REFUSED.split_whitespace() {
-            assert!(!gate.lets(None, refused.parse().unwrap(), 443), "{refused}");
-            assert!(!gate.lets(Some("hooks.example"), refused.parse().unwrap(), 443), "{refused}");
+            assert!(!gate.is_permitted(None, refused.parse().unwrap(), 443), "{refused}");
+            assert!(!gate.is_permitted(Some("hooks.example"), refused.parse().unwrap(), 443), "{refused}");
         }
         for reached in REACHED.split_whitespace() {
-            assert!(gate.lets(None, reached.parse().unwrap(), 443), "{reached}");
+            assert!(gate.is_permitted(None, reached.parse().unwrap(), 443), "{reached}");
         }
     }
 
@@ -230,15 +230,15 @@ mod tests {
             ("100.100.100.200", false),
             ("168.63.129.16", false),
         ] {
-            assert_eq!(listed.lets(None, address.parse().unwrap(), 443), is_let, "{address}");
-            assert_eq!(gate("relay").lets(Some("relay"), address.parse().unwrap(), 443), is_let, "{address}");
-            assert!(!gate("relay").lets(Some("other"), address.parse().unwrap(), 443), "{address}");
+            assert_eq!(listed.is_permitted(None, address.parse().unwrap(), 443), is_let, "{address}");
+            assert_eq!(gate("relay").is_permitted(Some("relay"), address.parse().unwrap(), 443), is_let, "{address}");
+            assert!(!gate("relay").is_permitted(Some("other"), address.parse().unwrap(), 443), "{address}");
         }
         let translating = gate("64:ff9b::/96");
-        assert!(translating.lets(None, "64:ff9b::8.8.8.8".parse().unwrap(), 443));
-        assert!(!translating.lets(None, "64:ff9b::10.0.0.1".parse().unwrap(), 443));
+        assert!(translating.is_permitted(None, "64:ff9b::8.8.8.8".parse().unwrap(), 443));
+        assert!(!translating.is_permitted(None, "64:ff9b::10.0.0.1".parse().unwrap(), 443));
         for lost in ["169.254.0.0/16", "169.254.169.254", "fe80::/10", "fd00:ec2::254"] {
-            let told = Gate::new(&EgressConfig { allow: lost.parse().unwrap(), ..EgressConfig::default() })
+            let told = EgressPolicy::new(&EgressConfig { allow: lost.parse().unwrap(), ..EgressConfig::default() })
                 .unwrap_err()
                 .to_string();
             assert!(told.starts_with("TIDINGS_EGRESS_ALLOW has ") && told.contains("is never allowed"), "{told}");
@@ -258,11 +258,11 @@ mod tests {
             ("http://relay/", false),
             ("https://8.8.8.8:1234/", true),
         ] {
-            assert_eq!(gate.admit(url).is_ok(), is_let, "{url}");
+            assert_eq!(gate.parse_url(url).is_ok(), is_let, "{url}");
         }
-        assert!(gate.lets(Some("relay"), "10.9.9.9".parse().unwrap(), 8080));
-        assert!(!gate.lets(Some("relay"), "10.9.9.9".parse().unwrap(), 6379));
-        assert_eq!((gate.class(8443), gate.class(8080), gate.class(443)), (8443, 8080, 0));
+        assert!(gate.is_permitted(Some("relay"), "10.9.9.9".parse().unwrap(), 8080));
+        assert!(!gate.is_permitted(Some("relay"), "10.9.9.9".parse().unwrap(), 6379));
+        assert_eq!((gate.port_class(8443), gate.port_class(8080), gate.port_class(443)), (8443, 8080, 0));
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
             ("http://0x7f.1/", "http://127.0.0.1/"),
             ("http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/"),
         ] {
-            assert_eq!(gate.admit(url).unwrap().as_str(), as_kept);
+            assert_eq!(gate.parse_url(url).unwrap().as_str(), as_kept);
         }
         let private = "must not lead to a private or reserved address";
         let long = format!("https://hooks.example/{}", "a".repeat(2048));
@@ -319,7 +319,7 @@ mod tests {
             ("https://2852039166/", private),
             ("https://０ｘ７ｆ。０。０。２/", private),
         ] {
-            let told = gate.admit(url).unwrap_err();
+            let told = gate.parse_url(url).unwrap_err();
             assert!(told.contains(words), "{url}: {told}");
         }
     }

@@ -22,9 +22,9 @@ use reqwest::{Client, Url, redirect, retry};
 
 use crate::config::EgressConfig;
 use crate::error::{Error, Result};
-pub use answer::{Answer, Failure, FailureKind};
-use gate::Gate;
-use lookup::{Checked, Lookup, System, Together};
+pub use answer::{EgressResponse, RequestFailure, RequestFailureKind};
+use gate::EgressPolicy;
+use lookup::{HostLookup, PolicyResolver, SharedLookup, SystemLookup};
 
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(20);
@@ -34,67 +34,67 @@ const IDLE_CONNECTIONS: usize = 16;
 
 /// Time limits.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct RequestTimeouts {
     /// For name resolution and connecting.
     connect: Duration,
     /// For the whole request, until the end of the response.
     all: Duration,
 }
 
-impl Patience {
+impl RequestTimeouts {
     const USUAL: Self = Self { connect: Duration::from_secs(5), all: Duration::from_secs(15) };
     const BRIEF: Self = Self { all: Duration::from_secs(8), ..Self::USUAL };
 }
 
 /// Sends requests to user-supplied URLs. Clones share the clients.
 #[derive(Clone, Debug)]
-pub struct Egress {
-    gate: Arc<Gate>,
-    lookup: Arc<dyn Lookup>,
-    patience: Patience,
+pub struct EgressClient {
+    gate: Arc<EgressPolicy>,
+    lookup: Arc<dyn HostLookup>,
+    patience: RequestTimeouts,
     /// One client for each port that an entry is limited to, because names are resolved without their port, and one for
     /// all other ports. A client is created at its first request, because it loads all certificates that the system
     /// trusts.
     clients: Arc<Mutex<HashMap<u16, Client>>>,
 }
 
-impl Egress {
+impl EgressClient {
     /// Creates it with the system's resolver.
     ///
     /// Fails with `Config` if the settings allow a network that is never allowed.
     pub fn new(config: &EgressConfig) -> Result<Self> {
-        Self::with(config, Arc::new(System), Patience::USUAL)
+        Self::with_lookup(config, Arc::new(SystemLookup), RequestTimeouts::USUAL)
     }
 
     /// The same for services that should respond at once: a request may take 8 s in all.
-    pub fn brief(config: &EgressConfig) -> Result<Self> {
-        Self::with(config, Arc::new(System), Patience::BRIEF)
+    pub fn with_short_timeout(config: &EgressConfig) -> Result<Self> {
+        Self::with_lookup(config, Arc::new(SystemLookup), RequestTimeouts::BRIEF)
     }
 
-    fn with(config: &EgressConfig, lookup: Arc<dyn Lookup>, patience: Patience) -> Result<Self> {
-        let gate = Arc::new(Gate::new(config)?);
-        let lookup = Arc::new(Together::over(lookup));
+    fn with_lookup(config: &EgressConfig, lookup: Arc<dyn HostLookup>, patience: RequestTimeouts) -> Result<Self> {
+        let gate = Arc::new(EgressPolicy::new(config)?);
+        let lookup = Arc::new(SharedLookup::new(lookup));
         Ok(Self { gate, lookup, patience, clients: Arc::default() })
     }
 
     /// Fails with `Config` if no request can be sent, for example because the system trusts no certificate.
-    pub fn examine(&self) -> Result<()> {
-        self.client(443).map(drop).map_err(|failure| Error::Config(failure.message))
+    pub fn check_client(&self) -> Result<()> {
+        self.http_client(443).map(drop).map_err(|failure| Error::Config(failure.message))
     }
 
     /// A resolver for connections to a port.
-    fn names(&self, port: u16) -> Checked {
-        Checked { gate: self.gate.clone(), port: self.gate.class(port), lookup: self.lookup.clone() }
+    fn resolver(&self, port: u16) -> PolicyResolver {
+        PolicyResolver { gate: self.gate.clone(), port: self.gate.port_class(port), lookup: self.lookup.clone() }
     }
 
-    fn client(&self, port: u16) -> Result<Client, Failure> {
-        let class = self.gate.class(port);
+    fn http_client(&self, port: u16) -> Result<Client, RequestFailure> {
+        let class = self.gate.port_class(port);
         let mut made = self.clients.lock();
         if let Some(client) = made.get(&class) {
             return Ok(client.clone());
         }
         let client = Client::builder()
-            .dns_resolver(self.names(port))
+            .dns_resolver(self.resolver(port))
             .redirect(redirect::Policy::none())
             .no_proxy()
             .referer(false)
@@ -110,7 +110,7 @@ impl Egress {
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .user_agent(concat!("Tidings/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(Failure::of)
+            .map_err(RequestFailure::from_reqwest)
             .inspect_err(|failure| tracing::error!(cause = failure.message, "deliveries cannot be sent"))?;
         made.insert(class, client.clone());
         Ok(client)
@@ -120,59 +120,65 @@ impl Egress {
     /// name, password or fragment; no forbidden address. Names are resolved at each request, not here.
     ///
     /// Fails with `BadInput`; the caller adds the field (`Error::within`).
-    pub fn check(&self, url: &str) -> Result<Url> {
-        self.gate.admit(url).map_err(|why| Error::bad_input("", why))
+    pub fn check_url(&self, url: &str) -> Result<Url> {
+        self.gate.parse_url(url).map_err(|why| Error::bad_input("", why))
     }
 
     /// The allowed addresses of a host at a port, at least one, in the order to try them; for protocols other than
     /// HTTP. The caller must connect to these and not resolve the name again. Takes at most 5 s.
-    pub async fn addresses(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
-        if let Some(address) = literal(host) {
-            let is_let = self.gate.lets(None, address, port);
+    pub async fn resolve_host(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, RequestFailure> {
+        if let Some(address) = parse_address(host) {
+            let is_let = self.gate.is_permitted(None, address, port);
             let why = "the address is private or reserved, and TIDINGS_EGRESS_ALLOW does not list it";
-            return if is_let { Ok(vec![address]) } else { Err(Failure::new(FailureKind::Refused, why)) };
+            return if is_let { Ok(vec![address]) } else { Err(RequestFailure::new(RequestFailureKind::Refused, why)) };
         }
-        match tokio::time::timeout(self.patience.connect, self.names(port).addresses(host)).await {
-            Ok(found) => found.map_err(|cause| Failure::nowhere(&cause)),
-            Err(_) => Err(Failure::new(FailureKind::TimedOut, "the host was not found in time")),
+        match tokio::time::timeout(self.patience.connect, self.resolver(port).allowed_addresses(host)).await {
+            Ok(found) => found.map_err(|cause| RequestFailure::no_address(&cause)),
+            Err(_) => Err(RequestFailure::new(RequestFailureKind::TimedOut, "the host was not found in time")),
         }
     }
 
     /// Whether a host may be saved with a port: it is a name or an allowed address.
-    pub fn may_name(&self, host: &str, port: u16) -> bool {
-        literal(host).is_none_or(|address| self.gate.lets(None, address, port))
+    pub fn can_save_host(&self, host: &str, port: u16) -> bool {
+        parse_address(host).is_none_or(|address| self.gate.is_permitted(None, address, port))
     }
 
     /// Whether the settings list a host at a port, so that requests to it need no encryption.
-    pub fn lists(&self, host: &str, port: u16) -> bool {
-        self.gate.lists(host, port)
+    pub fn is_listed(&self, host: &str, port: u16) -> bool {
+        self.gate.is_listed(host, port)
     }
 
-    /// Sends a body and waits for the response: 5 s to connect, and 15 s in all, or 8 s if created by `brief`.
+    /// Sends a body and waits for the response: 5 s to connect, and 15 s in all, or 8 s if created by
+    /// `with_short_timeout`.
     ///
     /// Sends nothing more after it returns or is dropped, and never retries.
-    pub async fn post(&self, url: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Answer, Failure> {
-        let refused = |why: String| Failure::new(FailureKind::Refused, &why);
-        let url = self.gate.admit(url).map_err(|why| refused(format!("the URL {why}")))?;
-        let headers = fields(headers).map_err(refused)?;
-        let client = self.client(url.port_or_known_default().unwrap_or_default())?;
-        let answer = client.post(url).headers(headers).body(body).send().await.map_err(Failure::of)?;
-        Ok(Answer::read(answer).await)
+    pub async fn post(
+        &self,
+        url: &str,
+        headers: &[(&'static str, String)],
+        body: Vec<u8>,
+    ) -> Result<EgressResponse, RequestFailure> {
+        let refused = |why: String| RequestFailure::new(RequestFailureKind::Refused, &why);
+        let url = self.gate.parse_url(url).map_err(|why| refused(format!("the URL {why}")))?;
+        let headers = header_map(headers).map_err(refused)?;
+        let client = self.http_client(url.port_or_known_default().unwrap_or_default())?;
+        let answer = client.post(url).headers(headers).body(body).send().await.map_err(RequestFailure::from_reqwest)?;
+        Ok(EgressResponse::read_response(answer).await)
     }
 }
 
 /// Parses an address as URLs write it.
-fn literal(host: &str) -> Option<IpAddr> {
+fn parse_address(host: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
 /// The part of a URL that is safe to show: scheme, host and port. Empty for an invalid URL.
-pub fn origin(url: &str) -> String {
+pub fn safe_origin(url: &str) -> String {
     Url::parse(url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
 }
 
 /// Parses header values. The error names an invalid header without its value.
-fn fields(headers: &[(&'static str, String)]) -> Result<HeaderMap, String> {
+fn header_map(headers: &[(&'static str, String)]) -> Result<HeaderMap, String> {
     let field = |(name, value): &(&'static str, String)| {
         let value = HeaderValue::from_str(value);
         match (name.parse::<HeaderName>(), value) {

@@ -14,17 +14,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 
-use super::gate::Gate;
-use super::lookup::{Checked, Lookup, NoAddress};
-use super::{Egress, FailureKind, Patience};
+use super::gate::EgressPolicy;
+use super::lookup::{HostLookup, NoAddress, PolicyResolver};
+use super::{EgressClient, RequestFailureKind, RequestTimeouts};
 use crate::config::EgressConfig;
 
 /// Returns these results one after the other for each lookup, and repeats the last one.
 #[derive(Debug)]
 struct Answers(Mutex<Vec<Vec<IpAddr>>>);
 
-impl Lookup for Answers {
-    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+impl HostLookup for Answers {
+    fn lookup_addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         assert_eq!(name, "hooks.example");
         let mut rest = self.0.lock();
         let next = if rest.len() > 1 { rest.remove(0) } else { rest[0].clone() };
@@ -41,14 +41,14 @@ fn config(allow: &str) -> EgressConfig {
     EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }
 }
 
-fn egress(allow: &str) -> Egress {
-    Egress::new(&config(allow)).unwrap()
+fn egress(allow: &str) -> EgressClient {
+    EgressClient::new(&config(allow)).unwrap()
 }
 
 /// With these lookup results and short time limits.
-fn told(allow: &str, each: &[&[&str]]) -> Egress {
-    let patience = Patience { connect: Duration::from_secs(2), all: Duration::from_millis(300) };
-    Egress::with(&config(allow), answers(each), patience).unwrap()
+fn told(allow: &str, each: &[&[&str]]) -> EgressClient {
+    let patience = RequestTimeouts { connect: Duration::from_secs(2), all: Duration::from_millis(300) };
+    EgressClient::with_lookup(&config(allow), answers(each), patience).unwrap()
 }
 
 /// A receiver on all addresses of this machine.
@@ -175,9 +175,11 @@ async fn private_addresses_in_a_url_are_not_connected_to() {
         for scheme in ["http", "https"] {
             let url = receiver.url(&format!("{scheme}://{host}"));
             let failure = egress("10.0.0.0/8").post(&url, &[], Vec::new()).await.unwrap_err();
-            assert_eq!(failure.kind, FailureKind::Refused, "{url}");
+            assert_eq!(failure.kind, RequestFailureKind::Refused, "{url}");
             assert!(failure.message.starts_with("the URL must not lead to a private"), "{failure}");
-            assert!(egress("10.0.0.0/8").check(&url).unwrap_err().to_string().contains("must not lead to a private"));
+            assert!(
+                egress("10.0.0.0/8").check_url(&url).unwrap_err().to_string().contains("must not lead to a private")
+            );
         }
     }
     assert_eq!(receiver.at(), [] as [IpAddr; 0]);
@@ -187,7 +189,7 @@ async fn private_addresses_in_a_url_are_not_connected_to() {
 async fn names_of_this_machine_are_not_connected_to() {
     let receiver = Receiver::saying("HTTP/1.1 200 OK\r\n\r\n").await;
     let failure = egress("none").post(&receiver.url("https://localhost"), &[], Vec::new()).await.unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Refused);
+    assert_eq!(failure.kind, RequestFailureKind::Refused);
     assert!(failure.message.contains("only private or reserved addresses"), "{failure}");
     assert!(receiver.at().is_empty());
     let answer = egress("localhost").post(&receiver.url("http://localhost"), &[], Vec::new()).await.unwrap();
@@ -204,8 +206,8 @@ async fn a_name_that_leads_elsewhere_a_moment_later_gains_nothing() {
     for _ in 0..4 {
         kinds.push(egress.post(&url, &[], Vec::new()).await.unwrap_err().kind);
     }
-    let refused = FailureKind::Refused;
-    assert_eq!(kinds, [FailureKind::Unreachable, refused, refused, refused]);
+    let refused = RequestFailureKind::Refused;
+    assert_eq!(kinds, [RequestFailureKind::Unreachable, refused, refused, refused]);
     assert_eq!(receiver.at(), [address("127.0.0.2")]);
 }
 
@@ -214,7 +216,7 @@ async fn of_mixed_addresses_only_those_that_may_be_reached_are_tried() {
     let receiver = Receiver::saying("no TLS").await;
     let mixed = ["127.0.0.1", "::1", "fd00::1", "127.0.0.2", "10.0.0.1", "::ffff:127.0.0.1"];
     let failure = told("127.0.0.2", &[&mixed]).post(&receiver.url("https://hooks.example"), &[], Vec::new()).await;
-    assert_eq!(failure.unwrap_err().kind, FailureKind::Unreachable);
+    assert_eq!(failure.unwrap_err().kind, RequestFailureKind::Unreachable);
     assert_eq!(receiver.at(), [address("127.0.0.2")]);
 }
 
@@ -222,8 +224,8 @@ async fn of_mixed_addresses_only_those_that_may_be_reached_are_tried() {
 async fn what_is_connected_to_is_what_was_checked() {
     let each: [&[&str]; 5] =
         [&["93.184.216.34"], &["10.0.0.1"], &["10.0.0.1", "2a00:1450::1", "::1", "8.8.8.8"], &[], &["8.8.8.8"]];
-    let gate = Arc::new(Gate::new(&config("none")).unwrap());
-    let checked = Checked { gate, port: 443, lookup: answers(&each) };
+    let gate = Arc::new(EgressPolicy::new(&config("none")).unwrap());
+    let checked = PolicyResolver { gate, port: 443, lookup: answers(&each) };
     let mut found = Vec::new();
     for _ in each {
         let resolved = checked.resolve("hooks.example".parse().unwrap()).await;
@@ -246,8 +248,8 @@ struct Unanswered {
     is_answered: watch::Receiver<bool>,
 }
 
-impl Lookup for Unanswered {
-    fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+impl HostLookup for Unanswered {
+    fn lookup_addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         self.asked.lock().push(name);
         let mut is_answered = self.is_answered.clone();
         Box::pin(async move {
@@ -262,18 +264,18 @@ async fn a_name_that_nobody_answers_for_is_asked_for_once_at_a_time() {
     let receiver = Receiver::saying("no TLS").await;
     let (answer, is_answered) = watch::channel(false);
     let nobody = Arc::new(Unanswered { asked: Mutex::default(), is_answered });
-    let patience = Patience { connect: Duration::from_millis(50), all: Duration::from_mins(1) };
-    let egress = Egress::with(&config("127.0.0.2"), nobody.clone(), patience).unwrap();
+    let patience = RequestTimeouts { connect: Duration::from_millis(50), all: Duration::from_mins(1) };
+    let egress = EgressClient::with_lookup(&config("127.0.0.2"), nobody.clone(), patience).unwrap();
     let (one, other) = (receiver.url("https://hooks.example"), receiver.url("https://other.example"));
     for _ in 0..3 {
         let failures = join_all([&one, &one, &other].map(|url| egress.post(url, &[], Vec::new()))).await;
-        assert!(failures.into_iter().all(|failure| failure.unwrap_err().kind == FailureKind::TimedOut));
+        assert!(failures.into_iter().all(|failure| failure.unwrap_err().kind == RequestFailureKind::TimedOut));
     }
     let mut asked = nobody.asked.lock().clone();
     asked.sort_unstable();
     assert_eq!(asked, ["hooks.example", "other.example"]);
     answer.send_replace(true);
-    while egress.post(&one, &[], Vec::new()).await.unwrap_err().kind == FailureKind::TimedOut {}
+    while egress.post(&one, &[], Vec::new()).await.unwrap_err().kind == RequestFailureKind::TimedOut {}
     assert!(receiver.at().iter().all(|at| *at == address("127.0.0.2")), "and then it is there");
 }
 
@@ -289,10 +291,10 @@ async fn what_is_listed_at_one_port_is_not_connected_to_at_another() {
     }
     for host in ["http://127.0.0.1", "https://127.0.0.1", "http://localhost", "https://localhost"] {
         let failure = egress.post(&other.url(host), &[], Vec::new()).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Refused, "{host}: {failure}");
+        assert_eq!(failure.kind, RequestFailureKind::Refused, "{host}: {failure}");
     }
     assert!(other.at().is_empty());
-    let addresses = |port| egress.addresses("localhost", port);
+    let addresses = |port| egress.resolve_host("localhost", port);
     assert!(addresses(listed.port).await.is_ok() && addresses(other.port).await.is_err());
 }
 
@@ -316,7 +318,7 @@ async fn whoever_does_not_answer_is_given_up() {
     })
     .await;
     let failure = told("127.0.0.1", &[&[]]).post(&receiver.url("http://127.0.0.1"), &[], Vec::new()).await.unwrap_err();
-    assert_eq!((failure.kind, &*failure.message), (FailureKind::TimedOut, "there was no answer in time"));
+    assert_eq!((failure.kind, &*failure.message), (RequestFailureKind::TimedOut, "there was no answer in time"));
 }
 
 #[tokio::test]
@@ -370,20 +372,24 @@ async fn a_failure_says_what_failed_and_shows_no_secret() {
     let nobody = Receiver { port: nobody, seen: Arc::default() };
     let headers = [("authorization", "Bearer hunter2".to_owned())];
     for (url, kind, words) in [
-        (nobody.url("http://127.0.0.1"), FailureKind::Unreachable, "could not connect: Connection refused"),
-        (broken.url("https://127.0.0.1"), FailureKind::Unreachable, "could not connect: received corrupt message"),
+        (nobody.url("http://127.0.0.1"), RequestFailureKind::Unreachable, "could not connect: Connection refused"),
+        (
+            broken.url("https://127.0.0.1"),
+            RequestFailureKind::Unreachable,
+            "could not connect: received corrupt message",
+        ),
         (
             broken.url("http://127.0.0.1"),
-            FailureKind::Broken,
+            RequestFailureKind::Broken,
             "the connection ended without an answer: invalid HTTP version",
         ),
         (
             mute.url("http://127.0.0.1"),
-            FailureKind::Broken,
+            RequestFailureKind::Broken,
             "the connection ended without an answer: connection closed",
         ),
-        (nobody.url("https://hooks.example"), FailureKind::NotFound, "the host is not found: it has no address"),
-        (nobody.url("http://hooks.example"), FailureKind::Refused, "the URL must begin with https:"),
+        (nobody.url("https://hooks.example"), RequestFailureKind::NotFound, "the host is not found: it has no address"),
+        (nobody.url("http://hooks.example"), RequestFailureKind::Refused, "the URL must begin with https:"),
     ] {
         let failure = told("127.0.0.1", &[&[]]).post(&url, &headers, b"hunter2".to_vec()).await.unwrap_err();
         assert!(failure.kind == kind && failure.message.starts_with(words), "{url}: {failure:?}");
@@ -397,7 +403,7 @@ async fn a_header_cannot_become_two() {
     for header in [("webhook-id", "a\r\nx: hunter2".to_owned()), ("web hook", "hunter2".to_owned())] {
         let failure =
             egress("127.0.0.1").post(&receiver.url("http://127.0.0.1"), &[header], Vec::new()).await.unwrap_err();
-        assert!(failure.kind == FailureKind::Refused && !failure.message.contains("hunter2"), "{failure}");
+        assert!(failure.kind == RequestFailureKind::Refused && !failure.message.contains("hunter2"), "{failure}");
     }
     assert!(receiver.at().is_empty());
 }

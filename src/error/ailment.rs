@@ -6,7 +6,7 @@ use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 /// A class of database failure. All of them may pass by themselves, or once an operator has acted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ailment {
+pub enum DatabaseFailure {
     /// The database cannot be reached, or has no free connection or no memory.
     Away,
     /// The disk or its quota is full.
@@ -27,26 +27,26 @@ pub enum Ailment {
     Slow,
 }
 
-impl Ailment {
+impl DatabaseFailure {
     /// The failure behind an error. `None` if the statement is at fault, or if callers only see `INTERNAL`.
-    pub fn of(error: &DbErr) -> Option<Self> {
+    pub fn from_db_error(error: &DbErr) -> Option<Self> {
         match error {
             DbErr::ConnectionAcquire(_) => Some(Self::Away),
-            DbErr::Conn(RuntimeErr::SqlxError(cause)) => Some(Self::of_driver(cause).unwrap_or(Self::Away)),
-            DbErr::Conn(RuntimeErr::Internal(words)) => Some(Self::told(words)),
+            DbErr::Conn(RuntimeErr::SqlxError(cause)) => Some(Self::from_driver_error(cause).unwrap_or(Self::Away)),
+            DbErr::Conn(RuntimeErr::Internal(words)) => Some(Self::from_message(words)),
             DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => {
-                Self::of_driver(cause)
+                Self::from_driver_error(cause)
             }
             _ => None,
         }
     }
 
     /// This failure as an error, for failures that the server detects itself.
-    pub fn error(self) -> DbErr {
-        DbErr::Conn(RuntimeErr::Internal(self.words().into()))
+    pub fn to_error(self) -> DbErr {
+        DbErr::Conn(RuntimeErr::Internal(self.message().into()))
     }
 
-    fn told(words: &str) -> Self {
+    fn from_message(words: &str) -> Self {
         let all = [
             Self::Full,
             Self::ReadOnly,
@@ -57,11 +57,11 @@ impl Ailment {
             Self::Held,
             Self::Slow,
         ];
-        all.into_iter().find(|of| of.words() == words).unwrap_or(Self::Away)
+        all.into_iter().find(|of| of.message() == words).unwrap_or(Self::Away)
     }
 
     /// The message for callers.
-    pub fn words(self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
             Self::Away => "the database is busy or unreachable, try again in a moment",
             Self::Full => "the database is full, and accepts no writes until it has room again",
@@ -76,12 +76,12 @@ impl Ailment {
     }
 
     /// Whether writes will fail, while reads may succeed.
-    pub fn stops_writes(self) -> bool {
+    pub fn is_write_failure(self) -> bool {
         matches!(self, Self::Full | Self::ReadOnly | Self::Waiting | Self::Disk | Self::Moved)
     }
 
     /// The failure behind a driver's error. `None` if a retry would fail in the same way.
-    pub fn of_driver(cause: &sqlx::Error) -> Option<Self> {
+    pub fn from_driver_error(cause: &sqlx::Error) -> Option<Self> {
         let cause = match cause {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
                 return Some(Self::Away);
@@ -90,7 +90,7 @@ impl Ailment {
             _ => return None,
         };
         let number = cause.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
-        if let Some(ailment) = number.and_then(|number| Self::of_mysql(number, cause.message())) {
+        if let Some(ailment) = number.and_then(|number| Self::from_mysql_error(number, cause.message())) {
             return Some(ailment);
         }
         let code = cause.code()?;
@@ -101,14 +101,14 @@ impl Ailment {
         }
         // A SQLSTATE has five characters, which may all be digits. SQLite's codes have at most four digits.
         match code.parse::<u32>() {
-            Ok(number) if code.len() < 5 => Self::of_sqlite(number),
-            _ => Self::of_sqlstate(&code),
+            Ok(number) if code.len() < 5 => Self::from_sqlite_code(number),
+            _ => Self::from_sqlstate(&code),
         }
     }
 
     /// By the extended code; its last byte is the primary code. SQLite waits for BUSY itself, as long as it may. The
     /// server retries the kinds of BUSY that SQLite does not wait for (`lost_to_another`).
-    fn of_sqlite(code: u32) -> Option<Self> {
+    fn from_sqlite_code(code: u32) -> Option<Self> {
         match (code, code & 0xff) {
             (1032, _) => Some(Self::Moved),
             (5, _) => Some(Self::Held),
@@ -119,7 +119,7 @@ impl Ailment {
         }
     }
 
-    fn of_mysql(number: u16, message: &str) -> Option<Self> {
+    fn from_mysql_error(number: u16, message: &str) -> Option<Self> {
         match number {
             // A write, a commit or the engine failed. Error 28 of the operating system is "no space left on device".
             3 | 20 | 1026 | 1030 | 1180 if message.contains("28") => Some(Self::Full),
@@ -134,7 +134,7 @@ impl Ailment {
     }
 
     /// PostgreSQL's codes, and those that MySQL shares.
-    fn of_sqlstate(code: &str) -> Option<Self> {
+    fn from_sqlstate(code: &str) -> Option<Self> {
         match code {
             "53100" => Some(Self::Full),
             "25006" => Some(Self::ReadOnly),
@@ -153,58 +153,64 @@ impl Ailment {
 
 #[cfg(test)]
 mod tests {
-    use super::Ailment;
+    use super::DatabaseFailure;
 
     #[test]
     fn each_database_says_in_its_own_codes_what_ails_it() {
         for (code, ailment) in [
-            (5, Some(Ailment::Held)),
-            (8, Some(Ailment::ReadOnly)),
-            (13, Some(Ailment::Full)),
-            (778, Some(Ailment::Disk)),
-            (1032, Some(Ailment::Moved)),
-            (1034, Some(Ailment::Disk)),
+            (5, Some(DatabaseFailure::Held)),
+            (8, Some(DatabaseFailure::ReadOnly)),
+            (13, Some(DatabaseFailure::Full)),
+            (778, Some(DatabaseFailure::Disk)),
+            (1032, Some(DatabaseFailure::Moved)),
+            (1034, Some(DatabaseFailure::Disk)),
             (1, None),
             (19, None),
             (517, None),
             (2067, None),
         ] {
-            assert_eq!(Ailment::of_sqlite(code), ailment, "{code}");
+            assert_eq!(DatabaseFailure::from_sqlite_code(code), ailment, "{code}");
         }
         for (code, ailment) in [
-            ("53100", Some(Ailment::Full)),
-            ("53200", Some(Ailment::Away)),
-            ("53300", Some(Ailment::Away)),
-            ("25006", Some(Ailment::ReadOnly)),
-            ("55P03", Some(Ailment::Held)),
-            ("57014", Some(Ailment::Slow)),
-            ("57P01", Some(Ailment::Away)),
+            ("53100", Some(DatabaseFailure::Full)),
+            ("53200", Some(DatabaseFailure::Away)),
+            ("53300", Some(DatabaseFailure::Away)),
+            ("25006", Some(DatabaseFailure::ReadOnly)),
+            ("55P03", Some(DatabaseFailure::Held)),
+            ("57014", Some(DatabaseFailure::Slow)),
+            ("57P01", Some(DatabaseFailure::Away)),
             ("40001", None),
             ("23505", None),
             ("HY000", None),
         ] {
-            assert_eq!(Ailment::of_sqlstate(code), ailment, "{code}");
+            assert_eq!(DatabaseFailure::from_sqlstate(code), ailment, "{code}");
         }
         for (number, message, ailment) in [
-            (1114, "The table 'notification' is full", Some(Ailment::Full)),
-            (3, "Error writing file './x' (Errcode: 28 \"No space left on device\")", Some(Ailment::Full)),
-            (1290, "running with the --read-only option", Some(Ailment::ReadOnly)),
-            (1205, "Lock wait timeout exceeded; try restarting transaction", Some(Ailment::Held)),
+            (1114, "The table 'notification' is full", Some(DatabaseFailure::Full)),
+            (3, "Error writing file './x' (Errcode: 28 \"No space left on device\")", Some(DatabaseFailure::Full)),
+            (1290, "running with the --read-only option", Some(DatabaseFailure::ReadOnly)),
+            (1205, "Lock wait timeout exceeded; try restarting transaction", Some(DatabaseFailure::Held)),
             (1213, "Deadlock found when trying to get lock; try restarting transaction", None),
             (1062, "Duplicate entry", None),
         ] {
-            assert_eq!(Ailment::of_mysql(number, message), ailment, "{number}");
+            assert_eq!(DatabaseFailure::from_mysql_error(number, message), ailment, "{number}");
         }
     }
 
     #[test]
     fn what_we_find_out_ourselves_says_the_same() {
-        for of in [Ailment::Away, Ailment::Full, Ailment::ReadOnly, Ailment::Waiting, Ailment::Elsewhere, Ailment::Disk]
-        {
-            assert_eq!(Ailment::of(&of.error()), Some(of));
+        for of in [
+            DatabaseFailure::Away,
+            DatabaseFailure::Full,
+            DatabaseFailure::ReadOnly,
+            DatabaseFailure::Waiting,
+            DatabaseFailure::Elsewhere,
+            DatabaseFailure::Disk,
+        ] {
+            assert_eq!(DatabaseFailure::from_db_error(&of.to_error()), Some(of));
         }
-        for of in [Ailment::Moved, Ailment::Slow] {
-            assert_eq!(Ailment::of(&of.error()), Some(of));
+        for of in [DatabaseFailure::Moved, DatabaseFailure::Slow] {
+            assert_eq!(DatabaseFailure::from_db_error(&of.to_error()), Some(of));
         }
     }
 }

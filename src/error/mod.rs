@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 
 use crate::telemetry::metrics::POOL_TIMEOUTS;
-pub use ailment::Ailment;
+pub use ailment::DatabaseFailure;
 
 /// The result of every fallible function of the server.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,7 +34,7 @@ pub enum Error {
         field: String,
     },
     /// The input is invalid. Nothing was changed.
-    #[error("{}", said(field, message))]
+    #[error("{}", field_message(field, message))]
     BadInput {
         /// The path of the argument, such as `input.content.title`. Empty if no single argument is invalid.
         field: String,
@@ -88,36 +88,36 @@ impl Error {
     }
 
     /// The database is busy or cannot be reached.
-    pub fn busy() -> Self {
-        Self::Unavailable(Ailment::Away.words().into())
+    pub fn database_busy() -> Self {
+        Self::Unavailable(DatabaseFailure::Away.message().into())
     }
 
     /// Another transaction holds a lock that this one needs. Nothing was changed.
-    pub fn held() -> Self {
-        Self::Unavailable(Ailment::Held.words().into())
+    pub fn lock_unavailable() -> Self {
+        Self::Unavailable(DatabaseFailure::Held.message().into())
     }
 
-    /// Whether it is [`Error::held`].
-    pub fn is_held(&self) -> bool {
-        matches!(self, Self::Unavailable(why) if why == Ailment::Held.words())
+    /// Whether it is [`Error::lock_unavailable`].
+    pub fn is_lock_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(why) if why == DatabaseFailure::Held.message())
     }
 
     /// Whether the database took too long.
     pub fn is_slow(&self) -> bool {
-        matches!(self, Self::Unavailable(why) if why == Ailment::Slow.words())
+        matches!(self, Self::Unavailable(why) if why == DatabaseFailure::Slow.message())
     }
 
     /// The message for operators: the cause for `Internal`, else the message for callers. Contains no user data.
-    pub fn told(&self) -> String {
+    pub fn log_message(&self) -> String {
         match self {
-            Self::Internal(source) => cause(&**source),
+            Self::Internal(source) => log_cause(&**source),
             other => other.to_string(),
         }
     }
 
     /// Prefixes the field with a path: `title` within `input.content` becomes `input.content.title`.
     #[must_use]
-    pub fn within(self, path: &str) -> Self {
+    pub fn with_field_prefix(self, path: &str) -> Self {
         match self {
             Self::BadInput { field, message } if field.is_empty() => Self::bad_input(path, message),
             Self::BadInput { field, message } => Self::bad_input(format!("{path}.{field}"), message),
@@ -130,7 +130,7 @@ impl Error {
 }
 
 /// The driver's message. For a database error, the database's message alone.
-pub fn words_of(cause: &sqlx::Error) -> String {
+pub fn driver_message(cause: &sqlx::Error) -> String {
     match cause {
         sqlx::Error::Database(cause) => cause.message().to_owned(),
         other => other.to_string(),
@@ -138,7 +138,7 @@ pub fn words_of(cause: &sqlx::Error) -> String {
 }
 
 /// Replaces the text between quotes of these kinds with `…`.
-pub fn without_quoted(message: &str, quotes: &[char]) -> String {
+pub fn redact_quoted(message: &str, quotes: &[char]) -> String {
     let (mut said, mut within) = (String::with_capacity(message.len()), None);
     for char in message.chars() {
         match within {
@@ -159,7 +159,7 @@ pub fn without_quoted(message: &str, quotes: &[char]) -> String {
     said
 }
 
-fn said(field: &str, message: &str) -> String {
+fn field_message(field: &str, message: &str) -> String {
     if field.is_empty() { message.to_owned() } else { format!("`{field}` {message}") }
 }
 
@@ -168,10 +168,10 @@ impl From<DbErr> for Error {
         if matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)) {
             POOL_TIMEOUTS.inc();
         }
-        match Ailment::of(&error) {
+        match DatabaseFailure::from_db_error(&error) {
             Some(ailment) => {
-                tracing::warn!(cause = cause(&error), "{}", ailment.words());
-                Self::Unavailable(ailment.words().into())
+                tracing::warn!(cause = log_cause(&error), "{}", ailment.message());
+                Self::Unavailable(ailment.message().into())
             }
             None => Self::internal(error),
         }
@@ -180,7 +180,7 @@ impl From<DbErr> for Error {
 
 /// The cause, for the log. Databases repeat values of the statement (`Duplicate entry 'ada'`), which may be user data.
 /// So the log gets only the code, the table, the constraint, and the message up to the first quoted value.
-fn cause(error: &(dyn StdError + 'static)) -> String {
+fn log_cause(error: &(dyn StdError + 'static)) -> String {
     let Some(of) = error.downcast_ref::<DbErr>() else { return error.to_string() };
     let (DbErr::Exec(RuntimeErr::SqlxError(cause))
     | DbErr::Query(RuntimeErr::SqlxError(cause))
@@ -264,7 +264,7 @@ mod tests {
             ),
             (Said("42703", "column \"x\" does not exist"), "42703: column \"x\" does not exist [users_key]"),
         ] {
-            assert_eq!(error(said).told(), format!("the database says {told}"));
+            assert_eq!(error(said).log_message(), format!("the database says {told}"));
         }
     }
 

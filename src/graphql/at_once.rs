@@ -10,19 +10,19 @@ use crate::error::Result;
 
 /// One value for each key. The first read loads the values of all keys.
 #[derive(Debug)]
-pub struct AtOnce<Key, Value> {
+pub struct BatchLoader<Key, Value> {
     keys: Vec<Key>,
     all: OnceCell<HashMap<Key, Value>>,
 }
 
-impl<Key: Eq + Hash, Value> AtOnce<Key, Value> {
+impl<Key: Eq + Hash, Value> BatchLoader<Key, Value> {
     /// For these keys.
-    pub fn of(keys: Vec<Key>) -> Arc<Self> {
+    pub fn for_keys(keys: Vec<Key>) -> Arc<Self> {
         Arc::new(Self { keys, all: OnceCell::new() })
     }
 
     /// The value of one key, or `None`. `read` loads the values of all.
-    pub async fn get<'a, Reading>(
+    pub async fn load<'a, Reading>(
         &'a self,
         key: Key,
         read: impl FnOnce(&'a [Key]) -> Reading,

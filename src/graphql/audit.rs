@@ -6,22 +6,22 @@ use async_graphql::connection::Edge;
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::UserId;
 
-use super::at_once::AtOnce;
-use super::connection::{Paging, Walked, names};
-use super::context::{ADMIN, Call};
-use super::scalars::{Instant, int};
-use crate::domain::audit::{self, Entry, Filter, List, Place, Subject};
-use crate::domain::user::{self, Profile};
-use crate::model::actor::{Actor, Origin, Staff};
+use super::at_once::BatchLoader;
+use super::connection::{PageArguments, ScannedConnection, names};
+use super::context::{ADMIN, CallContext};
+use super::scalars::{DateTimeScalar, to_int};
+use crate::domain::audit::{self, AuditCriteria, AuditCursor, AuditList, AuditRecord, SubjectKind};
+use crate::domain::user::{self, UserProfile};
+use crate::model::actor::{NetworkClass, StaffActor, StaffKind};
 use crate::model::check;
-use crate::model::seal::Kind;
-use crate::model::slice::End;
+use crate::model::seal::IdKind;
+use crate::model::slice::ListEnd;
 
 names!(AuditEntries, "AuditEntryConnection", "AuditEntryEdge");
 
 /// Roles of callers who act for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "Staff")]
+#[graphql(remote = "StaffKind")]
 pub enum StaffRole {
     /// The tenant's backend.
     Service,
@@ -31,7 +31,7 @@ pub enum StaffRole {
 
 /// Network class of a caller's address. The address itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "Origin")]
+#[graphql(remote = "NetworkClass")]
 pub enum CallOrigin {
     /// Not over the network.
     Unknown,
@@ -55,15 +55,15 @@ pub struct AuditActor {
     pub origin: CallOrigin,
 }
 
-impl From<Actor> for AuditActor {
-    fn from(of: Actor) -> Self {
+impl From<StaffActor> for AuditActor {
+    fn from(of: StaffActor) -> Self {
         Self { role: of.staff.into(), name: of.name, origin: of.origin.into() }
     }
 }
 
 /// Kind of object that an audit entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "Subject")]
+#[graphql(remote = "SubjectKind")]
 pub enum AuditSubject {
     /// Settings of the whole tenant: defaults, the follow policy, mail, WeChat, Web Push, and deliveries that were sent
     /// again.
@@ -94,7 +94,7 @@ pub enum AuditSubject {
 #[derive(Clone, Debug, SimpleObject)]
 pub struct AuditEntry {
     /// When it happened.
-    pub at: Instant,
+    pub at: DateTimeScalar,
     /// Who did it.
     pub actor: AuditActor,
     /// The mutation, such as `retractSentNotification`, or the query `exportUser`. Each notification of a
@@ -130,9 +130,9 @@ pub struct AuditFilter {
     /// Done to this object.
     pub subject: Option<AuditSubjectInput>,
     /// At this instant or later.
-    pub since: Option<Instant>,
+    pub since: Option<DateTimeScalar>,
     /// Before this instant.
-    pub until: Option<Instant>,
+    pub until: Option<DateTimeScalar>,
 }
 
 #[derive(Default)]
@@ -158,21 +158,22 @@ impl AuditQuery {
         )]
         last: Option<i32>,
         #[graphql(desc = "Only entries newer than the one at this cursor.")] before: Option<String>,
-    ) -> Result<Walked<AuditEntry, AuditEntries>> {
-        let call = Call::by(ctx, ADMIN)?;
-        let paging = Paging::of(ctx, (first, after), (last, before));
-        let slice = paging.slice(call, |cursor| call.tenant.seal.open(Kind::AuditPlace, cursor).map(place))?;
-        let filter = filter.unwrap_or_default().read(call).await?;
+    ) -> Result<ScannedConnection<AuditEntry, AuditEntries>> {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        let paging = PageArguments::from_field(ctx, (first, after), (last, before));
+        let slice = paging
+            .into_slice(call, |cursor| call.tenant.seal.decode(IdKind::AuditPlace, cursor).map(decode_position))?;
+        let filter = filter.unwrap_or_default().into_filter(call).await?;
         let page = match filter {
-            Some(filter) => audit::page(call.app, call.tenant, &filter, &slice).await?,
-            None => audit::Page { entries: Vec::new(), goes_on_at: None },
+            Some(filter) => audit::load_page(call.app, call.tenant, &filter, &slice).await?,
+            None => audit::AuditPage { entries: Vec::new(), goes_on_at: None },
         };
-        let (places, entries): (Vec<Place>, Vec<Entry>) = page.entries.into_iter().unzip();
-        let nodes = shown(call, entries).await?;
-        let (goes_on, end) = (page.goes_on_at.is_some(), page.goes_on_at.map(|at| cursor(call, at)));
-        let is_forwards = slice.from == End::First;
-        Ok(Walked {
-            edges: places.into_iter().zip(nodes).map(|(at, node)| Edge::new(cursor(call, at), node)).collect(),
+        let (places, entries): (Vec<AuditCursor>, Vec<AuditRecord>) = page.entries.into_iter().unzip();
+        let nodes = api_entries(call, entries).await?;
+        let (goes_on, end) = (page.goes_on_at.is_some(), page.goes_on_at.map(|at| encode_cursor(call, at)));
+        let is_forwards = slice.from == ListEnd::First;
+        Ok(ScannedConnection {
+            edges: places.into_iter().zip(nodes).map(|(at, node)| Edge::new(encode_cursor(call, at), node)).collect(),
             has_previous_page: if is_forwards { slice.after.is_some() } else { goes_on },
             has_next_page: if is_forwards { goes_on } else { slice.before.is_some() },
             ends: if is_forwards { (None, end) } else { (end, None) },
@@ -189,38 +190,42 @@ const NAME_BYTES: usize = 4096;
 /// Largest number in a cursor, above all row ids.
 const BEYOND: i64 = (1 << 47) - 1;
 
-fn cursor(call: Call<'_>, at: Place) -> String {
+fn encode_cursor(call: CallContext<'_>, at: AuditCursor) -> String {
     let twice = |number: i64, list| 2 * number.min(BEYOND) + i64::from(at.behind == Some(list));
-    call.tenant.seal.close(Kind::AuditPlace, twice(at.entry, List::Log), twice(at.notification, List::Sent))
+    call.tenant.seal.encode(
+        IdKind::AuditPlace,
+        twice(at.entry, AuditList::Log),
+        twice(at.notification, AuditList::Sent),
+    )
 }
 
-fn place((entry, notification): (i64, i64)) -> Place {
+fn decode_position((entry, notification): (i64, i64)) -> AuditCursor {
     let is_odd = |number| number % 2 == 1;
     let behind = match (is_odd(entry), is_odd(notification)) {
-        (true, _) => Some(List::Log),
-        (_, true) => Some(List::Sent),
+        (true, _) => Some(AuditList::Log),
+        (_, true) => Some(AuditList::Sent),
         _ => None,
     };
-    Place { entry: entry / 2, notification: notification / 2, behind }
+    AuditCursor { entry: entry / 2, notification: notification / 2, behind }
 }
 
 impl AuditFilter {
     /// The filter for the database; `None` if its subject does not exist.
-    async fn read(self, call: Call<'_>) -> crate::error::Result<Option<Filter>> {
+    async fn into_filter(self, call: CallContext<'_>) -> crate::error::Result<Option<AuditCriteria>> {
         let actions = self.actions.as_deref().unwrap_or_default();
-        check::count("filter.actions", actions.len(), ACTIONS)?;
-        check::codes("filter.actions", actions)?;
+        check::at_most("filter.actions", actions.len(), ACTIONS)?;
+        check::identifiers("filter.actions", actions)?;
         if let Some(actor) = &self.actor {
             check::body("filter.actor", actor, NAME_BYTES)?;
         }
         let subject = match self.subject {
             None => None,
-            Some(AuditSubjectInput { kind, id }) => match kept(call, kind.into(), &id).await? {
+            Some(AuditSubjectInput { kind, id }) => match stored_subject(call, kind.into(), &id).await? {
                 Some(subject) => Some((kind.into(), subject)),
                 None => return Ok(None),
             },
         };
-        Ok(Some(Filter {
+        Ok(Some(AuditCriteria {
             actor: self.actor,
             actions: self.actions,
             subject,
@@ -231,38 +236,40 @@ impl AuditFilter {
 }
 
 /// A subject as the table stores it; `None` if it does not exist.
-async fn kept(call: Call<'_>, kind: Subject, id: &ID) -> crate::error::Result<Option<String>> {
+async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> crate::error::Result<Option<String>> {
     check::body("filter.subject.id", id, NAME_BYTES)?;
-    let opened = |kind| call.tenant.seal.open(kind, id).map(|(_, number)| number.to_string());
+    let opened = |kind| call.tenant.seal.decode(kind, id).map(|(_, number)| number.to_string());
     Ok(match kind {
-        Subject::User => {
+        SubjectKind::User => {
             let name = id.to_string();
-            check::code("filter.subject.id", &name)?;
-            user::find(call.app, call.tenant, &[name]).await?.into_values().next().map(|user| user.to_string())
+            check::identifier("filter.subject.id", &name)?;
+            user::find_existing(call.app, call.tenant, &[name]).await?.into_values().next().map(|user| user.to_string())
         }
-        Subject::Notification => opened(Kind::Notification),
-        Subject::Endpoint => opened(Kind::Lane),
+        SubjectKind::Notification => opened(IdKind::Notification),
+        SubjectKind::Endpoint => opened(IdKind::Lane),
         _ => Some(id.to_string()),
     })
 }
 
 /// Entries as the API shows them. Their users are read in one batch.
-pub async fn shown(call: Call<'_>, entries: Vec<Entry>) -> crate::error::Result<Vec<AuditEntry>> {
-    let users = entries.iter().filter(|of| of.kind == Subject::User).filter_map(|of| of.subject.as_deref());
+pub async fn api_entries(call: CallContext<'_>, entries: Vec<AuditRecord>) -> crate::error::Result<Vec<AuditEntry>> {
+    let users = entries.iter().filter(|of| of.kind == SubjectKind::User).filter_map(|of| of.subject.as_deref());
     let mut users: Vec<UserId> = users.filter_map(|number| number.parse().ok().map(UserId)).collect();
     users.sort_unstable();
     users.dedup();
-    let users = user::profiles(call.app, call.tenant, &users).await?;
-    Ok(entries.into_iter().map(|of| entry(call, of, &users)).collect())
+    let users = user::load_profiles(call.app, call.tenant, &users).await?;
+    Ok(entries.into_iter().map(|of| api_entry(call, of, &users)).collect())
 }
 
-fn entry(call: Call<'_>, of: Entry, users: &HashMap<UserId, Profile>) -> AuditEntry {
+fn api_entry(call: CallContext<'_>, of: AuditRecord, users: &HashMap<UserId, UserProfile>) -> AuditEntry {
     let number = || of.subject.as_deref().and_then(|number| number.parse::<i64>().ok());
-    let sealed = |kind| number().map(|number| call.tenant.seal.close(kind, 0, number));
+    let sealed = |kind| number().map(|number| call.tenant.seal.encode(kind, 0, number));
     let subject = match of.kind {
-        Subject::User => number().and_then(|number| users.get(&UserId(number))).map(|user| user.external_id.clone()),
-        Subject::Notification => sealed(Kind::Notification),
-        Subject::Endpoint => sealed(Kind::Lane),
+        SubjectKind::User => {
+            number().and_then(|number| users.get(&UserId(number))).map(|user| user.external_id.clone())
+        }
+        SubjectKind::Notification => sealed(IdKind::Notification),
+        SubjectKind::Endpoint => sealed(IdKind::Lane),
         _ => of.subject.clone(),
     };
     AuditEntry {
@@ -271,18 +278,18 @@ fn entry(call: Call<'_>, of: Entry, users: &HashMap<UserId, Profile>) -> AuditEn
         action: of.action,
         subject_kind: of.kind.into(),
         subject: subject.map(ID),
-        count: int(of.count),
+        count: to_int(of.count),
         detail: of.detail,
     }
 }
 
 /// Histories of the notifications of a request, read in one batch.
-pub type SharedHistories = AtOnce<i64, Vec<Entry>>;
+pub type HistoryLoader = BatchLoader<i64, Vec<AuditRecord>>;
 
-impl SharedHistories {
+impl HistoryLoader {
     /// The history of one of them.
-    pub async fn shown(&self, call: Call<'_>, notification: i64) -> Result<Vec<AuditEntry>> {
-        let of = self.get(notification, |ids| audit::histories(call.app, call.tenant, ids)).await?;
-        Ok(shown(call, of.cloned().unwrap_or_default()).await?)
+    pub async fn load_entries(&self, call: CallContext<'_>, notification: i64) -> Result<Vec<AuditEntry>> {
+        let of = self.load(notification, |ids| audit::load_histories(call.app, call.tenant, ids)).await?;
+        Ok(api_entries(call, of.cloned().unwrap_or_default()).await?)
     }
 }

@@ -9,8 +9,8 @@ use async_graphql::{Response, Value};
 use serde::Serialize;
 
 use super::Viewer;
-use super::errors::failed;
-use crate::auth::Role;
+use super::errors::error_response;
+use crate::auth::CallerRole;
 use crate::config::LimitsConfig;
 use crate::error::Error;
 
@@ -19,60 +19,60 @@ const FIELD: usize = 4;
 
 /// The bytes that a response may have. Fields take their share.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Bytes>);
+pub struct ResponseBudget(Arc<ByteCounter>);
 
 #[derive(Debug)]
-struct Bytes {
+struct ByteCounter {
     most: usize,
     taken: AtomicUsize,
 }
 
-impl Budget {
+impl ResponseBudget {
     /// For a response to a caller, or without one.
-    pub fn of(limits: &LimitsConfig, viewer: Option<&Viewer>) -> Self {
-        let is_staff = viewer.is_some_and(|viewer| viewer.role != Role::User);
+    pub fn for_viewer(limits: &LimitsConfig, viewer: Option<&Viewer>) -> Self {
+        let is_staff = viewer.is_some_and(|viewer| viewer.role != CallerRole::User);
         let most = if is_staff { limits.staff_answer_bytes } else { limits.answer_bytes };
-        Self(Arc::new(Bytes { most, taken: AtomicUsize::new(0) }))
+        Self(Arc::new(ByteCounter { most, taken: AtomicUsize::new(0) }))
     }
 
     /// The limit in bytes.
-    pub fn most(&self) -> usize {
+    pub fn max_bytes(&self) -> usize {
         self.0.most
     }
 
     /// Takes the minimum size of a field with a value of its own. An error if it exceeds the limit.
-    pub fn take(&self, name: &str, value: &Value) -> Result<(), Error> {
-        let bytes = FIELD + name.len() + bytes(value);
+    pub fn charge_field(&self, name: &str, value: &Value) -> Result<(), Error> {
+        let bytes = FIELD + name.len() + min_json_size(value);
         let taken = self.0.taken.fetch_add(bytes, Ordering::Relaxed);
-        if taken.saturating_add(bytes) > self.0.most { Err(self.error()) } else { Ok(()) }
+        if taken.saturating_add(bytes) > self.0.most { Err(self.limit_error()) } else { Ok(()) }
     }
 
     /// Bytes that fields have taken.
-    pub fn taken(&self) -> usize {
+    pub fn used_bytes(&self) -> usize {
         self.0.taken.load(Ordering::Relaxed)
     }
 
     /// The response, or an error if its fields exceeded the limit: it is then incomplete.
-    pub fn kept(&self, response: Response) -> Response {
-        if self.0.taken.load(Ordering::Relaxed) > self.0.most { self.refusal() } else { response }
+    pub fn check_response(&self, response: Response) -> Response {
+        if self.0.taken.load(Ordering::Relaxed) > self.0.most { self.limit_response() } else { response }
     }
 
     /// The JSON of a response, or an error response if the JSON exceeds the limit.
-    pub fn json(&self, response: &Response) -> Result<String, Box<Response>> {
-        let mut text = Capped { bytes: Vec::with_capacity(512), most: self.0.most };
+    pub fn to_json(&self, response: &Response) -> Result<String, Box<Response>> {
+        let mut text = CappedBuffer { bytes: Vec::with_capacity(512), most: self.0.most };
         let written = response.serialize(&mut serde_json::Serializer::new(&mut text));
         // JSON is UTF-8.
         let json = written.ok().and_then(|()| String::from_utf8(text.bytes).ok());
-        json.ok_or_else(|| Box::new(self.refusal()))
+        json.ok_or_else(|| Box::new(self.limit_response()))
     }
 
-    fn error(&self) -> Error {
+    fn limit_error(&self) -> Error {
         let most = self.0.most;
         Error::bad_input("", format!("the response has more than {most} bytes: request less at once (answer_bytes)"))
     }
 
-    fn refusal(&self) -> Response {
-        let mut refusal = failed(self.error());
+    fn limit_response(&self) -> Response {
+        let mut refusal = error_response(self.limit_error());
         for error in &mut refusal.errors {
             error.extensions.get_or_insert_default().set("limit", "answer_bytes");
         }
@@ -81,25 +81,25 @@ impl Budget {
 }
 
 /// Minimum size of a value as JSON.
-fn bytes(value: &Value) -> usize {
+fn min_json_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Boolean(_) => 4,
         Value::Number(_) => 1,
         Value::String(text) => text.len() + 2,
         Value::Enum(name) => name.len() + 2,
         Value::Binary(bytes) => bytes.len(),
-        Value::List(values) => values.iter().map(|value| bytes(value) + 1).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| FIELD + name.len() + bytes(value)).sum(),
+        Value::List(values) => values.iter().map(|value| min_json_size(value) + 1).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| FIELD + name.len() + min_json_size(value)).sum(),
     }
 }
 
 /// A buffer that fails beyond `most` bytes.
-struct Capped {
+struct CappedBuffer {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl Write for Capped {
+impl Write for CappedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > self.most {
             return Err(io::ErrorKind::StorageFull.into());
@@ -131,7 +131,7 @@ mod tests {
             value!({ "a": 1, "b": [null, false], "c": { "d": "e" } }),
         ] {
             let json = serde_json::to_string(&value).unwrap();
-            assert!(bytes(&value) <= json.len() + 1, "{json}: {}", bytes(&value));
+            assert!(min_json_size(&value) <= json.len() + 1, "{json}: {}", min_json_size(&value));
         }
     }
 }

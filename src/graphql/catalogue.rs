@@ -6,11 +6,11 @@ use std::sync::Arc;
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::TypeId;
 
-use super::context::{ADMIN, Call, STAFF};
-use super::json::Json;
-use super::scalars::int;
+use super::context::{ADMIN, CallContext, STAFF};
+use super::json::JsonScalar;
+use super::scalars::to_int;
 use crate::domain::catalogue;
-use crate::domain::lane::Kind;
+use crate::domain::lane::DestinationKind;
 use crate::error::Error;
 use crate::model::{seal, wechat};
 
@@ -33,7 +33,7 @@ pub struct MessageType(pub Arc<catalogue::MessageType>);
 impl MessageType {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(seal::Kind::MessageType, 0, self.0.id.0))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::MessageType, 0, self.0.id.0))
     }
 
     /// Your code of the type, 1 to 128 characters.
@@ -79,8 +79,8 @@ impl MessageType {
     }
 
     /// Renders the title, body and link of items when clients read them.
-    async fn template(&self) -> Option<Template> {
-        self.0.template.clone().map(|template| Template {
+    async fn template(&self) -> Option<MessageTemplate> {
+        self.0.template.clone().map(|template| MessageTemplate {
             title: template.title,
             body: template.body,
             link: template.link,
@@ -94,13 +94,13 @@ impl MessageType {
     }
 
     /// JSON for user interfaces, at most 4 KiB. The server returns it unchanged.
-    async fn ui(&self) -> Option<Json> {
-        self.0.ui.clone().map(Json)
+    async fn ui(&self) -> Option<JsonScalar> {
+        self.0.ui.clone().map(JsonScalar)
     }
 
     /// Rules for delivery outside of the inbox. SERVICE, ADMIN; empty for USER.
     async fn delivery(&self, ctx: &Context<'_>) -> Vec<DeliveryRule> {
-        if !STAFF.contains(&Call::of(ctx).viewer.role) {
+        if !STAFF.contains(&CallContext::from_context(ctx).viewer.role) {
             return Vec::new();
         }
         self.0.delivery.iter().map(Into::into).collect()
@@ -110,12 +110,12 @@ impl MessageType {
     /// `letter.html: …`: it no longer compiles, or it failed on a notification since this node last read the
     /// catalogue. Null without an error. SERVICE, ADMIN; null for USER.
     async fn template_error(&self, ctx: &Context<'_>) -> Result<Option<String>> {
-        let call = Call::of(ctx);
-        let has_some = self.0.template.is_some() || self.0.letter().is_some();
+        let call = CallContext::from_context(ctx);
+        let has_some = self.0.template.is_some() || self.0.email_template().is_some();
         if !has_some || !STAFF.contains(&call.viewer.role) {
             return Ok(None);
         }
-        Ok(Box::pin(catalogue::cached(call.app, call.tenant)).await?.template_flaw(&self.0.code))
+        Ok(Box::pin(catalogue::load_cached(call.app, call.tenant)).await?.template_flaw(&self.0.code))
     }
 }
 
@@ -131,14 +131,14 @@ pub enum DeliveryChannel {
     WebPush,
 }
 
-impl From<Kind> for DeliveryChannel {
-    fn from(of: Kind) -> Self {
+impl From<DestinationKind> for DeliveryChannel {
+    fn from(of: DestinationKind) -> Self {
         // Webhooks do not occur here: they receive events, not items.
-        Self::of(of).unwrap_or(Self::Email)
+        Self::for_destination(of).unwrap_or(Self::Email)
     }
 }
 
-impl From<DeliveryChannel> for Kind {
+impl From<DeliveryChannel> for DestinationKind {
     fn from(of: DeliveryChannel) -> Self {
         match of {
             DeliveryChannel::Email => Self::Email,
@@ -150,19 +150,19 @@ impl From<DeliveryChannel> for Kind {
 
 impl DeliveryChannel {
     /// The channel of a kind of destination; `None` for webhooks, which do not lead to users.
-    pub fn of(kind: Kind) -> Option<Self> {
+    pub fn for_destination(kind: DestinationKind) -> Option<Self> {
         match kind {
-            Kind::Webhook => None,
-            Kind::Email => Some(Self::Email),
-            Kind::WeChat => Some(Self::WeChat),
-            Kind::WebPush => Some(Self::WebPush),
+            DestinationKind::Webhook => None,
+            DestinationKind::Email => Some(Self::Email),
+            DestinationKind::WeChat => Some(Self::WeChat),
+            DestinationKind::WebPush => Some(Self::WebPush),
         }
     }
 }
 
 /// Which items are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "entity::delivery_rule::Condition")]
+#[graphql(remote = "entity::delivery_rule::SendCondition")]
 pub enum DeliveryCondition {
     /// Items that still exist after the delay, unread and not archived.
     IfUnread,
@@ -183,7 +183,7 @@ pub struct DeliveryRule {
     /// Whether items wait for the user's next digest instead of being sent one by one.
     pub digest: bool,
     /// Templates of the email. Null: the email shows the item's texts. Null for other channels.
-    pub letter: Option<Letter>,
+    pub letter: Option<MessageLetter>,
     /// The WeChat template message; null for other channels.
     pub wechat: Option<WeChatTemplate>,
 }
@@ -210,7 +210,7 @@ pub struct WeChatField {
 
 impl From<&wechat::WeChatTemplate> for WeChatTemplate {
     fn from(of: &wechat::WeChatTemplate) -> Self {
-        let field = |of: &wechat::Field| WeChatField { name: of.name.clone(), value: of.value.clone() };
+        let field = |of: &wechat::WeChatFieldSource| WeChatField { name: of.name.clone(), value: of.value.clone() };
         Self { template_id: of.id.clone(), fields: of.fields.iter().map(field).collect(), link: of.link.clone() }
     }
 }
@@ -220,9 +220,9 @@ impl From<&catalogue::DeliveryRule> for DeliveryRule {
         Self {
             channel: of.kind.into(),
             condition: of.condition.into(),
-            delay_seconds: int(of.delay_seconds),
+            delay_seconds: to_int(of.delay_seconds),
             digest: of.digest,
-            letter: of.letter.clone().map(Letter::from),
+            letter: of.letter.clone().map(MessageLetter::from),
             wechat: of.wechat.as_ref().map(Into::into),
         }
     }
@@ -245,7 +245,7 @@ pub struct DeliveryRuleInput {
     #[graphql(default_with = "Some(false)")]
     pub digest: Option<bool>,
     /// Templates of the email; only with EMAIL. Default: the item's texts.
-    pub letter: Option<LetterInput>,
+    pub letter: Option<MessageLetterInput>,
     /// The WeChat template message. Required for `WECHAT`, forbidden for other channels.
     pub wechat: Option<WeChatTemplateInput>,
 }
@@ -276,7 +276,7 @@ pub struct WeChatFieldInput {
 
 impl From<WeChatTemplateInput> for wechat::WeChatTemplate {
     fn from(input: WeChatTemplateInput) -> Self {
-        let field = |of: WeChatFieldInput| wechat::Field { name: of.name, value: of.value };
+        let field = |of: WeChatFieldInput| wechat::WeChatFieldSource { name: of.name, value: of.value };
         Self { id: input.template_id, fields: input.fields.into_iter().map(field).collect(), link: input.link }
     }
 }
@@ -299,7 +299,7 @@ impl From<DeliveryRuleInput> for catalogue::DeliveryRule {
 /// notification, `templateError` reports it, and the email shows the item's texts.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageLetter")]
-pub struct Letter {
+pub struct MessageLetter {
     /// Replaces the item's title. The result is cut to 256 characters.
     pub subject: Option<String>,
     /// Replaces the item's body. The link follows it.
@@ -311,7 +311,7 @@ pub struct Letter {
 /// Templates of an email, at most 16 KiB each. One that does not compile is refused.
 #[derive(InputObject)]
 #[graphql(name = "MessageLetterInput")]
-pub struct LetterInput {
+pub struct MessageLetterInput {
     /// Replaces the item's title. The result is cut to 256 characters. Default: the title.
     pub subject: Option<String>,
     /// Replaces the item's body. The link follows it. Default: the body.
@@ -320,14 +320,14 @@ pub struct LetterInput {
     pub html: Option<String>,
 }
 
-impl From<catalogue::LetterTemplate> for Letter {
-    fn from(of: catalogue::LetterTemplate) -> Self {
+impl From<catalogue::EmailTemplate> for MessageLetter {
+    fn from(of: catalogue::EmailTemplate) -> Self {
         Self { subject: of.subject, text: of.text, html: of.html }
     }
 }
 
-impl From<LetterInput> for catalogue::LetterTemplate {
-    fn from(of: LetterInput) -> Self {
+impl From<MessageLetterInput> for catalogue::EmailTemplate {
+    fn from(of: MessageLetterInput) -> Self {
         Self { subject: of.subject, text: of.text, html: of.html }
     }
 }
@@ -339,7 +339,7 @@ impl From<LetterInput> for catalogue::LetterTemplate {
 /// characters.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageTemplate")]
-pub struct Template {
+pub struct MessageTemplate {
     /// Renders the title.
     pub title: String,
     /// Renders the body. Null: the body as sent.
@@ -352,7 +352,7 @@ pub struct Template {
 /// compile is refused.
 #[derive(InputObject)]
 #[graphql(name = "MessageTemplateInput")]
-pub struct TemplateInput {
+pub struct MessageTemplateInput {
     /// Renders the title.
     pub title: String,
     /// Renders the body. Default: the body as sent.
@@ -364,7 +364,7 @@ pub struct TemplateInput {
 /// A reason to subscribe, and the actions that it subscribes to (`create_product` → `comment`, `like`).
 #[derive(SimpleObject)]
 #[graphql(name = "SubscriptionReason")]
-pub struct Reason {
+pub struct SubscriptionReason {
     /// Your code of the reason, 1 to 128 characters.
     pub code: String,
     /// The actions, 1 to 100.
@@ -437,12 +437,12 @@ pub struct MessageTypeInput {
     #[graphql(default_with = "Some(0)")]
     pub position: Option<i32>,
     /// Applies to all later reads, also of notifications sent before.
-    pub template: Option<TemplateInput>,
+    pub template: Option<MessageTemplateInput>,
     /// Icon beside the title in user interfaces: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an
     /// absolute https URL; at most 256 characters.
     pub icon: Option<String>,
     /// JSON for user interfaces, at most 4 KiB. The server returns it unchanged.
-    pub ui: Option<Json>,
+    pub ui: Option<JsonScalar>,
     /// Rules for delivery outside of the inbox. Default: none. Applies to notifications published afterwards.
     pub delivery: Option<Vec<DeliveryRuleInput>>,
 }
@@ -454,16 +454,19 @@ pub struct CatalogueQuery;
 impl CatalogueQuery {
     /// The tenant's message types, in catalogue order. Any role.
     async fn message_types(&self, ctx: &Context<'_>) -> Result<Vec<MessageType>> {
-        let call = Call::of(ctx);
-        let catalogue = catalogue::current(call.app, call.tenant).await?;
+        let call = CallContext::from_context(ctx);
+        let catalogue = catalogue::load_current(call.app, call.tenant).await?;
         Ok(catalogue.types.iter().cloned().map(MessageType).collect())
     }
 
     /// The tenant's reasons, by code. Any role.
-    async fn subscription_reasons(&self, ctx: &Context<'_>) -> Result<Vec<Reason>> {
-        let call = Call::of(ctx);
-        let catalogue = catalogue::current(call.app, call.tenant).await?;
-        let reason = |(code, actions): (&String, &Vec<String>)| Reason { code: code.clone(), actions: actions.clone() };
+    async fn subscription_reasons(&self, ctx: &Context<'_>) -> Result<Vec<SubscriptionReason>> {
+        let call = CallContext::from_context(ctx);
+        let catalogue = catalogue::load_current(call.app, call.tenant).await?;
+        let reason = |(code, actions): (&String, &Vec<String>)| SubscriptionReason {
+            code: code.clone(),
+            actions: actions.clone(),
+        };
         Ok(catalogue.reasons.iter().map(reason).collect())
     }
 }
@@ -476,8 +479,8 @@ impl TargetTypeQuery {
     /// The target types that the tenant saved, by code. Targets may have other types, which are `BACKEND_ONLY`. Any
     /// role.
     async fn target_types(&self, ctx: &Context<'_>) -> Result<Vec<TargetType>> {
-        let call = Call::of(ctx);
-        let catalogue = catalogue::current(call.app, call.tenant).await?;
+        let call = CallContext::from_context(ctx);
+        let catalogue = catalogue::load_current(call.app, call.tenant).await?;
         let object = |(code, policy): (&String, &catalogue::SubscriptionPolicy)| TargetType {
             code: code.clone(),
             subscription_policy: (*policy).into(),
@@ -487,8 +490,8 @@ impl TargetTypeQuery {
 
     /// Who may begin to follow users: `BACKEND_ONLY` until the tenant sets it. Any role.
     async fn follow_policy(&self, ctx: &Context<'_>) -> Result<SubscriptionPolicy> {
-        let call = Call::of(ctx);
-        Ok(catalogue::current(call.app, call.tenant).await?.follow_policy.into())
+        let call = CallContext::from_context(ctx);
+        Ok(catalogue::load_current(call.app, call.tenant).await?.follow_policy.into())
     }
 }
 
@@ -506,8 +509,8 @@ impl TargetTypeMutation {
         #[graphql(desc = "The `type` of its targets, 1 to 128 characters.")] code: String,
         #[graphql(desc = "Who may subscribe to targets of this type.")] subscription_policy: SubscriptionPolicy,
     ) -> Result<TargetType> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, audit_entry::Subject::TargetType, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::TargetType, &[&code]);
         let saved = catalogue::TargetType { code, subscription_policy: subscription_policy.into() };
         catalogue::save_target_type(call.app, call.tenant, &saved).await?;
         Ok(TargetType { code: saved.code, subscription_policy })
@@ -519,8 +522,8 @@ impl TargetTypeMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the target type.")] code: String,
     ) -> Result<DeleteCodePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, audit_entry::Subject::TargetType, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::TargetType, &[&code]);
         let is_deleted = catalogue::delete_target_type(call.app, call.tenant, &code).await?;
         Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }
@@ -532,8 +535,8 @@ impl TargetTypeMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Who may begin to follow users.")] follow_policy: SubscriptionPolicy,
     ) -> Result<SaveFollowPolicyPayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
         catalogue::save_follow_policy(call.app, call.tenant, follow_policy.into()).await?;
         Ok(SaveFollowPolicyPayload { follow_policy })
     }
@@ -550,11 +553,13 @@ impl CatalogueMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The whole type.")] input: MessageTypeInput,
     ) -> Result<MessageType> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, audit_entry::Subject::MessageType, &[&input.code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::MessageType, &[&input.code]);
         let code = input.code.clone();
-        catalogue::save_type(call.app, call.tenant, &change(input)).await.map_err(|error| error.within("input"))?;
-        let catalogue = catalogue::current(call.app, call.tenant).await?;
+        catalogue::save_type(call.app, call.tenant, &into_type_change(input))
+            .await
+            .map_err(|error| error.with_field_prefix("input"))?;
+        let catalogue = catalogue::load_current(call.app, call.tenant).await?;
         let saved = catalogue.message_type(&code).cloned().map(MessageType);
         Ok(saved.ok_or_else(|| Error::not_found("message type", code))?)
     }
@@ -565,10 +570,10 @@ impl CatalogueMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the message type.")] code: String,
     ) -> Result<DeletePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, audit_entry::Subject::MessageType, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::MessageType, &[&code]);
         let deleted = catalogue::delete_type(call.app, call.tenant, &code).await?;
-        let id = |of: TypeId| ID(call.tenant.seal.close(seal::Kind::MessageType, 0, of.0));
+        let id = |of: TypeId| ID(call.tenant.seal.encode(seal::IdKind::MessageType, 0, of.0));
         Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 
@@ -578,11 +583,11 @@ impl CatalogueMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the reason to create or change, 1 to 128 characters.")] code: String,
         #[graphql(desc = "Actions that the reason subscribes to, 1 to 100.")] actions: Vec<String>,
-    ) -> Result<Reason> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, audit_entry::Subject::Reason, &[&code]);
+    ) -> Result<SubscriptionReason> {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::Reason, &[&code]);
         catalogue::save_reason(call.app, call.tenant, &code, actions.clone()).await?;
-        Ok(Reason { code, actions })
+        Ok(SubscriptionReason { code, actions })
     }
 
     /// Deletes a reason. Existing subscriptions stay. ADMIN.
@@ -591,15 +596,15 @@ impl CatalogueMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the reason.")] code: String,
     ) -> Result<DeleteCodePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, audit_entry::Subject::Reason, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::Reason, &[&code]);
         let is_deleted = catalogue::delete_reason(call.app, call.tenant, &code).await?;
         Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }
 }
 
-fn change(input: MessageTypeInput) -> catalogue::TypeChange {
-    let template = |of: TemplateInput| catalogue::Template { title: of.title, body: of.body, link: of.link };
+fn into_type_change(input: MessageTypeInput) -> catalogue::TypeChange {
+    let template = |of: MessageTemplateInput| catalogue::ItemTemplate { title: of.title, body: of.body, link: of.link };
     catalogue::TypeChange {
         id: TypeId::default(),
         code: input.code,
@@ -612,7 +617,7 @@ fn change(input: MessageTypeInput) -> catalogue::TypeChange {
         position: input.position.unwrap_or_default(),
         template: input.template.map(template),
         icon: input.icon,
-        ui: input.ui.map(|Json(ui)| ui),
+        ui: input.ui.map(|JsonScalar(ui)| ui),
         delivery: input.delivery.unwrap_or_default().into_iter().map(Into::into).collect(),
     }
 }

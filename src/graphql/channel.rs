@@ -7,13 +7,13 @@ use entity::audit_entry;
 use entity::ids::{ChannelId, UserId};
 use futures_util::FutureExt;
 
-use super::account::Subject;
+use super::account::MutationSubject;
 use super::connection::names;
-use super::context::Call;
-use super::scalars::{Instant, int};
+use super::context::CallContext;
+use super::scalars::{DateTimeScalar, to_int};
 use super::user::User;
-use crate::auth::Role;
-use crate::domain::channel::{self, Listener};
+use crate::auth::CallerRole;
+use crate::domain::channel::{self, ListenerId};
 use crate::error::Error;
 use crate::model::{check, seal};
 
@@ -21,32 +21,32 @@ names!(TopicSubscriptions, "TopicSubscriptionConnection", "TopicSubscriptionEdge
 
 /// An object of yours that actions happen to: a document, an order, a folder.
 #[derive(Clone)]
-pub struct Target(pub channel::Target);
+pub struct TopicTarget(pub channel::ActionTarget);
 
 /// Prefix of target ids, which are not encrypted: they contain only the target's name.
 const TARGET: &str = "target.";
 
-impl Target {
-    fn id_of(&self) -> String {
+impl TopicTarget {
+    fn global_id(&self) -> String {
         let name = [self.0.target_type.as_str(), self.0.id.as_str()].join("\u{1f}");
         format!("{TARGET}{}", URL_SAFE_NO_PAD.encode(name))
     }
 
     /// The target with this id; `None` for any other text.
-    pub fn with(id: &str) -> Option<Self> {
+    pub fn from_global_id(id: &str) -> Option<Self> {
         let name = String::from_utf8(URL_SAFE_NO_PAD.decode(id.strip_prefix(TARGET)?).ok()?).ok()?;
         let (target_type, id) = name.split_once('\u{1f}')?;
-        let target = channel::Target { target_type: target_type.into(), id: id.into() };
+        let target = channel::ActionTarget { target_type: target_type.into(), id: id.into() };
         target.check().ok().map(|()| Self(target))
     }
 }
 
 /// An object of yours that actions happen to: a document, an order, a folder.
 #[Object(name = "TopicTarget")]
-impl Target {
+impl TopicTarget {
     /// Opaque.
     pub async fn id(&self, _ctx: &Context<'_>) -> ID {
-        ID(self.id_of())
+        ID(self.global_id())
     }
 
     /// Kind of the target, such as `order`.
@@ -60,8 +60,8 @@ impl Target {
     }
 }
 
-impl From<channel::Target> for Target {
-    fn from(of: channel::Target) -> Self {
+impl From<channel::ActionTarget> for TopicTarget {
+    fn from(of: channel::ActionTarget) -> Self {
         Self(of)
     }
 }
@@ -76,7 +76,7 @@ pub struct TargetInput {
     pub external_id: ID,
 }
 
-impl From<TargetInput> for channel::Target {
+impl From<TargetInput> for channel::ActionTarget {
     fn from(input: TargetInput) -> Self {
         Self { target_type: input.r#type, id: input.external_id.0 }
     }
@@ -85,17 +85,17 @@ impl From<TargetInput> for channel::Target {
 /// A subscription of a user or a group to an action on a target.
 pub struct TopicSubscription {
     pub of: channel::TopicSubscription,
-    pub listener: Listener,
+    pub listener: ListenerId,
 }
 
 impl TopicSubscription {
     /// The id of a listener's subscription.
-    fn id_of(call: Call<'_>, listener: Listener, channel: ChannelId) -> ID {
+    fn global_id(call: CallContext<'_>, listener: ListenerId, channel: ChannelId) -> ID {
         let (kind, listener) = match listener {
-            Listener::User(user) => (seal::Kind::Subscription, user.0),
-            Listener::Group(group) => (seal::Kind::GroupSubscription, group.0),
+            ListenerId::User(user) => (seal::IdKind::Subscription, user.0),
+            ListenerId::Group(group) => (seal::IdKind::GroupSubscription, group.0),
         };
-        ID(call.tenant.seal.close(kind, listener, channel.0))
+        ID(call.tenant.seal.encode(kind, listener, channel.0))
     }
 }
 
@@ -104,11 +104,11 @@ impl TopicSubscription {
 impl TopicSubscription {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        Self::id_of(Call::of(ctx), self.listener, self.of.channel)
+        Self::global_id(CallContext::from_context(ctx), self.listener, self.of.channel)
     }
 
     /// The target.
-    async fn target(&self) -> Target {
+    async fn target(&self) -> TopicTarget {
         self.of.target.clone().into()
     }
 
@@ -118,7 +118,7 @@ impl TopicSubscription {
     }
 
     /// Start of the subscription. Reminders sent before it are not received.
-    async fn created_at(&self) -> Instant {
+    async fn created_at(&self) -> DateTimeScalar {
         self.of.created_at.into()
     }
 }
@@ -132,7 +132,7 @@ pub enum TopicChoice {
     Reason(String),
 }
 
-impl From<TopicChoice> for channel::Choice {
+impl From<TopicChoice> for channel::ActionChoice {
     fn from(of: TopicChoice) -> Self {
         match of {
             TopicChoice::Actions(actions) => Self::Actions(actions),
@@ -189,7 +189,7 @@ pub struct SubscribeTopicPayload {
     /// How many of them are new. Subscribing again changes nothing.
     pub created_count: i32,
     #[graphql(flatten)]
-    pub subject: Subject,
+    pub subject: MutationSubject,
 }
 
 /// The result of unsubscribing.
@@ -200,7 +200,7 @@ pub struct UnsubscribeTopicPayload {
     /// Their ids.
     pub deleted_ids: Vec<ID>,
     #[graphql(flatten)]
-    pub subject: Subject,
+    pub subject: MutationSubject,
 }
 
 /// The result of following or unfollowing.
@@ -209,7 +209,7 @@ pub struct FollowUserPayload {
     /// The user of the argument `user`.
     pub user: User,
     #[graphql(flatten)]
-    pub subject: Subject,
+    pub subject: MutationSubject,
 }
 
 #[derive(Default)]
@@ -225,22 +225,22 @@ impl SubscribeMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The subscriber, the target and the actions.")] input: SubscribeTopicInput,
     ) -> Result<SubscribeTopicPayload> {
-        let call = Call::of(ctx);
+        let call = CallContext::from_context(ctx);
         let target = input.target.into();
         let done = async {
-            let listener = listener(ctx, call, input.who).await?;
+            let listener = audited_listener(ctx, call, input.who).await?;
             let actions = channel::resolve_actions(call.app, call.tenant, input.what.into()).await;
-            let actions = actions.map_err(|error| error.within("what"))?;
+            let actions = actions.map_err(|error| error.with_field_prefix("what"))?;
             let many = actions.len();
             let subscribing =
-                channel::subscribe(call.app, call.tenant, call.on_behalf(), listener, &target, actions).boxed();
-            call.making(ctx, many, subscribing).await.map(|done| (listener, done))
+                channel::subscribe(call.app, call.tenant, call.acting_party(), listener, &target, actions).boxed();
+            call.charge_creation(ctx, many, subscribing).await.map(|done| (listener, done))
         };
-        let (listener, done) = done.await.map_err(|error| error.within("input"))?;
+        let (listener, done) = done.await.map_err(|error| error.with_field_prefix("input"))?;
         Ok(SubscribeTopicPayload {
             subscriptions: done.subscriptions.into_iter().map(|of| TopicSubscription { of, listener }).collect(),
-            created_count: int(done.created_count),
-            subject: Subject(user_of(listener)),
+            created_count: to_int(done.created_count),
+            subject: MutationSubject(subscribed_user(listener)),
         })
     }
 
@@ -251,16 +251,16 @@ impl SubscribeMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The subscriber, the target and the actions.")] input: UnsubscribeTopicInput,
     ) -> Result<UnsubscribeTopicPayload> {
-        let call = Call::of(ctx);
-        let target: channel::Target = input.target.into();
+        let call = CallContext::from_context(ctx);
+        let target: channel::ActionTarget = input.target.into();
         let done = async {
             let actions = match input.what {
                 UnsubscribeChoice::Actions(actions) if actions.is_empty() => {
                     return Err(Error::bad_input("what.actions", "must name at least one action"));
                 }
                 UnsubscribeChoice::Actions(actions) => {
-                    check::count("what.actions", actions.len(), ACTIONS)?;
-                    check::codes("what.actions", &actions)?;
+                    check::at_most("what.actions", actions.len(), ACTIONS)?;
+                    check::identifiers("what.actions", &actions)?;
                     Some(actions)
                 }
                 UnsubscribeChoice::Everything(true) => None,
@@ -269,20 +269,25 @@ impl SubscribeMutation {
                 }
             };
             target.check()?;
-            let Some(listener) = known_listener(ctx, call, input.who).await? else { return Ok(None) };
+            let Some(listener) = find_listener(ctx, call, input.who).await? else { return Ok(None) };
             let removed = channel::unsubscribe(call.app, call.tenant, listener, &target, actions.as_deref()).await;
             removed.map(|removed| Some((listener, removed)))
         };
-        let Some((listener, (removed, channels))) = done.await.map_err(|error| error.within("input"))? else {
-            return Ok(UnsubscribeTopicPayload { removed_count: 0, deleted_ids: Vec::new(), subject: Subject(None) });
+        let Some((listener, (removed, channels))) = done.await.map_err(|error| error.with_field_prefix("input"))?
+        else {
+            return Ok(UnsubscribeTopicPayload {
+                removed_count: 0,
+                deleted_ids: Vec::new(),
+                subject: MutationSubject(None),
+            });
         };
         Ok(UnsubscribeTopicPayload {
-            removed_count: int(removed),
+            removed_count: to_int(removed),
             deleted_ids: channels
                 .into_iter()
-                .map(|channel| TopicSubscription::id_of(call, listener, channel))
+                .map(|channel| TopicSubscription::global_id(call, listener, channel))
                 .collect(),
-            subject: Subject(user_of(listener)),
+            subject: MutationSubject(subscribed_user(listener)),
         })
     }
 
@@ -298,19 +303,19 @@ impl SubscribeMutation {
         )]
         follower: Option<ID>,
     ) -> Result<FollowUserPayload> {
-        let call = Call::of(ctx);
-        let follower = call.subject("follower", follower.as_ref()).await?;
-        call.audits(ctx, audit_entry::Subject::User, &[follower]);
-        let is_known = call.known_user("user", &user).await?.is_some();
+        let call = CallContext::from_context(ctx);
+        let follower = call.mention_subject("follower", follower.as_ref()).await?;
+        call.start_audit(ctx, audit_entry::SubjectKind::User, &[follower]);
+        let is_known = call.find_user("user", &user).await?.is_some();
         let following = async {
-            match channel::follow(call.app, call.tenant, call.on_behalf(), follower, &user).await {
-                Err(error) if is_known || call.known_user("user", &user).await?.is_none() => Err(error),
+            match channel::follow(call.app, call.tenant, call.acting_party(), follower, &user).await {
+                Err(error) if is_known || call.find_user("user", &user).await?.is_none() => Err(error),
                 // A new user counts towards the caller's quota of created objects, and stays even if the follow fails.
                 result => Ok(result),
             }
         };
-        let actor = call.making(ctx, 1, following.boxed()).await??;
-        Ok(FollowUserPayload { user: User::alone(actor), subject: Subject(Some(follower)) })
+        let actor = call.charge_creation(ctx, 1, following.boxed()).await??;
+        Ok(FollowUserPayload { user: User::for_user(actor), subject: MutationSubject(Some(follower)) })
     }
 
     /// Ends a follow: the follower no longer receives reminders with `user` as their sender. Does nothing if there was
@@ -324,65 +329,69 @@ impl SubscribeMutation {
         )]
         follower: Option<ID>,
     ) -> Result<FollowUserPayload> {
-        let call = Call::of(ctx);
-        let follower = call.known_subject("follower", follower.as_ref()).await?;
-        let actor = call.known_user("user", &user).await?;
+        let call = CallContext::from_context(ctx);
+        let follower = call.find_subject("follower", follower.as_ref()).await?;
+        let actor = call.find_user("user", &user).await?;
         if let (Some(follower), Some(actor)) = (follower, actor) {
-            call.audits(ctx, audit_entry::Subject::User, &[follower]);
+            call.start_audit(ctx, audit_entry::SubjectKind::User, &[follower]);
             channel::unfollow(call.app, call.tenant, follower, actor).await?;
         }
-        let user = actor.map_or_else(|| User::unheard(&user), User::alone);
-        Ok(FollowUserPayload { user, subject: Subject(follower) })
+        let user = actor.map_or_else(|| User::with_id_only(&user), User::for_user);
+        Ok(FollowUserPayload { user, subject: MutationSubject(follower) })
     }
 }
 
 /// `None` for a group.
-fn user_of(listener: Listener) -> Option<UserId> {
+fn subscribed_user(listener: ListenerId) -> Option<UserId> {
     match listener {
-        Listener::User(user) => Some(user),
-        Listener::Group(_) => None,
+        ListenerId::User(user) => Some(user),
+        ListenerId::Group(_) => None,
     }
 }
 
-async fn listener(ctx: &Context<'_>, call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {
-    use audit_entry::Subject;
+async fn audited_listener(
+    ctx: &Context<'_>,
+    call: CallContext<'_>,
+    who: Option<ListenerChoice>,
+) -> crate::error::Result<ListenerId> {
+    use audit_entry::SubjectKind;
     if let Some(ListenerChoice::Group(code)) = &who {
-        call.audits(ctx, Subject::Group, &[code]);
+        call.start_audit(ctx, SubjectKind::Group, &[code]);
     }
-    let listener = found(call, who).await?;
-    if let Listener::User(user) = listener {
-        call.audits(ctx, Subject::User, &[user]);
+    let listener = mention_listener(call, who).await?;
+    if let ListenerId::User(user) = listener {
+        call.start_audit(ctx, SubjectKind::User, &[user]);
     }
     Ok(listener)
 }
 
-/// Like `listener`, but creates no user: `None` if the tenant does not know the user.
-async fn known_listener(
+/// Like `audited_listener`, but creates no user: `None` if the tenant does not know the user.
+async fn find_listener(
     ctx: &Context<'_>,
-    call: Call<'_>,
+    call: CallContext<'_>,
     who: Option<ListenerChoice>,
-) -> crate::error::Result<Option<Listener>> {
+) -> crate::error::Result<Option<ListenerId>> {
     let (field, named) = match &who {
-        Some(ListenerChoice::Group(_)) => return listener(ctx, call, who).await.map(Some),
+        Some(ListenerChoice::Group(_)) => return audited_listener(ctx, call, who).await.map(Some),
         Some(ListenerChoice::User(user)) => ("who.user", Some(user)),
         None => ("who", None),
     };
-    let user = call.known_subject(field, named).await?;
+    let user = call.find_subject(field, named).await?;
     if let Some(user) = user {
-        call.audits(ctx, audit_entry::Subject::User, &[user]);
+        call.start_audit(ctx, audit_entry::SubjectKind::User, &[user]);
     }
-    Ok(user.map(Listener::User))
+    Ok(user.map(ListenerId::User))
 }
 
-async fn found(call: Call<'_>, who: Option<ListenerChoice>) -> crate::error::Result<Listener> {
+async fn mention_listener(call: CallContext<'_>, who: Option<ListenerChoice>) -> crate::error::Result<ListenerId> {
     match who {
-        None => Ok(Listener::User(call.subject("who", None).await?)),
-        Some(ListenerChoice::User(user)) => Ok(Listener::User(call.subject("who.user", Some(&user)).await?)),
-        Some(ListenerChoice::Group(_)) if call.viewer.role == Role::User => {
+        None => Ok(ListenerId::User(call.mention_subject("who", None).await?)),
+        Some(ListenerChoice::User(user)) => Ok(ListenerId::User(call.mention_subject("who.user", Some(&user)).await?)),
+        Some(ListenerChoice::Group(_)) if call.viewer.role == CallerRole::User => {
             Err(Error::Forbidden("users cannot subscribe groups".into()))
         }
         Some(ListenerChoice::Group(code)) => {
-            Ok(Listener::Group(channel::find_group(call.app, call.tenant, &code).await?.channel))
+            Ok(ListenerId::Group(channel::find_group(call.app, call.tenant, &code).await?.channel))
         }
     }
 }

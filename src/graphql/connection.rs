@@ -7,11 +7,11 @@ use async_graphql::{Context, Object, OutputType, TypeName};
 use async_graphql_value::Value as Written;
 use entity::ids::ChannelId;
 
-use super::context::Call;
-use super::plain::{Plain, Row};
+use super::context::CallContext;
+use super::plain::{InlineList, InlineObject};
 use crate::error::{Error, Result};
-use crate::model::seal::Kind;
-use crate::model::slice::{End, Slice};
+use crate::model::seal::IdKind;
+use crate::model::slice::{ListEnd, PageRange};
 
 /// Page size without `first` and `last`.
 pub const DEFAULT_SIZE: usize = 20;
@@ -19,7 +19,7 @@ pub const DEFAULT_SIZE: usize = 20;
 /// The arguments of a connection; null means absent. If both `first` and `last` are given, a cursor on only one side
 /// decides.
 #[derive(Debug, Default)]
-pub struct Paging {
+pub struct PageArguments {
     pub first: Option<i32>,
     pub after: Option<String>,
     pub last: Option<i32>,
@@ -27,7 +27,7 @@ pub struct Paging {
 }
 
 /// A connection over a scan that may stop before the page is full, because a filter skipped too many rows.
-pub struct Walked<Node: OutputType, Name: EdgeNameType> {
+pub struct ScannedConnection<Node: OutputType, Name: EdgeNameType> {
     pub edges: Vec<Edge<String, Node, EmptyFields, Name>>,
     pub has_previous_page: bool,
     pub has_next_page: bool,
@@ -35,7 +35,7 @@ pub struct Walked<Node: OutputType, Name: EdgeNameType> {
     pub ends: (Option<String>, Option<String>),
 }
 
-impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> TypeName for Walked<Node, Name> {
+impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> TypeName for ScannedConnection<Node, Name> {
     fn type_name() -> Cow<'static, str> {
         <Name as ConnectionNameType>::type_name::<Node>().into()
     }
@@ -43,7 +43,7 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> TypeName for Wal
 
 /// A page of a list, and where the list continues.
 #[Object(name_type)]
-impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Name> {
+impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> ScannedConnection<Node, Name> {
     /// Where the page begins and ends, and whether the list continues there.
     async fn page_info(&self) -> PageInfo {
         let (start, end) = self.ends.clone();
@@ -56,29 +56,33 @@ impl<Node: OutputType, Name: ConnectionNameType + EdgeNameType> Walked<Node, Nam
     }
 
     /// The page's entries, each with its cursor.
-    async fn edges(&self) -> Row<Plain<&Edge<String, Node, EmptyFields, Name>>> {
-        Row(self.edges.iter().map(Plain).collect())
+    async fn edges(&self) -> InlineList<InlineObject<&Edge<String, Node, EmptyFields, Name>>> {
+        InlineList(self.edges.iter().map(InlineObject).collect())
     }
 
     /// The page's entries without cursors.
-    async fn nodes(&self) -> Row<&Node> {
-        Row(self.edges.iter().map(|edge| &edge.node).collect())
+    async fn nodes(&self) -> InlineList<&Node> {
+        InlineList(self.edges.iter().map(|edge| &edge.node).collect())
     }
 }
 
-impl Paging {
+impl PageArguments {
     /// The arguments of the current field. A `first` that is only a variable's default gives way to a `last`.
-    pub fn of(
+    pub fn from_field(
         ctx: &Context<'_>,
         (first, after): (Option<i32>, Option<String>),
         (last, before): (Option<i32>, Option<String>),
     ) -> Self {
-        let first = first.filter(|_| last.is_none() || !is_default(ctx, "first"));
+        let first = first.filter(|_| last.is_none() || !is_variable_default(ctx, "first"));
         Self { first, after, last, before }
     }
 
     /// The requested part of a list. `open` decodes a cursor, or returns `None` if it is not of this list.
-    pub fn slice<Place>(self, call: Call<'_>, open: impl Fn(&str) -> Option<Place>) -> Result<Slice<Place>> {
+    pub fn into_slice<Place>(
+        self,
+        call: CallContext<'_>,
+        open: impl Fn(&str) -> Option<Place>,
+    ) -> Result<PageRange<Place>> {
         let place = |field, cursor: Option<String>| {
             let open =
                 |cursor: String| open(&cursor).ok_or_else(|| Error::bad_input(field, "is not a cursor of this list"));
@@ -88,28 +92,30 @@ impl Paging {
         // Relay sends its default of `first` along when it pages backwards. If both are given, the only cursor decides.
         let from = match (self.first, self.last) {
             (Some(_), Some(_)) => match (&after, &before) {
-                (None, Some(_)) => End::Last,
-                (Some(_), None) => End::First,
+                (None, Some(_)) => ListEnd::Last,
+                (Some(_), None) => ListEnd::First,
                 _ => return Err(Error::bad_input("first", "cannot be combined with `last`")),
             },
-            (None, Some(_)) => End::Last,
-            _ => End::First,
+            (None, Some(_)) => ListEnd::Last,
+            _ => ListEnd::First,
         };
         let many = match from {
-            End::First => size(call, "first", self.first)?,
-            End::Last => size(call, "last", self.last)?,
+            ListEnd::First => page_size(call, "first", self.first)?,
+            ListEnd::Last => page_size(call, "last", self.last)?,
         };
-        Ok(Slice { many, from, after, before })
+        Ok(PageRange { many, from, after, before })
     }
 
     /// The requested part of a list of subscriptions or follows.
-    pub fn channels(self, call: Call<'_>) -> Result<Slice<ChannelId>> {
-        self.slice(call, |cursor| call.tenant.seal.open(Kind::Row, cursor).map(|(_, channel)| ChannelId(channel)))
+    pub fn into_channel_slice(self, call: CallContext<'_>) -> Result<PageRange<ChannelId>> {
+        self.into_slice(call, |cursor| {
+            call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, channel)| ChannelId(channel))
+        })
     }
 }
 
 /// Whether an argument's value is a variable's default.
-fn is_default(ctx: &Context<'_>, argument: &str) -> bool {
+fn is_variable_default(ctx: &Context<'_>, argument: &str) -> bool {
     match ctx.item.node.get_argument(argument).map(|value| &value.node) {
         Some(Written::Variable(name)) => !ctx.query_env.variables.contains_key(name),
         _ => false,
@@ -117,7 +123,7 @@ fn is_default(ctx: &Context<'_>, argument: &str) -> bool {
 }
 
 /// The requested page size.
-pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
+pub fn page_size(call: CallContext<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
     let most = call.app.config.limits.page_size;
     match asked.map(usize::try_from) {
         None => Ok(DEFAULT_SIZE.min(most)),
@@ -127,34 +133,34 @@ pub fn size(call: Call<'_>, field: &str, asked: Option<i32>) -> Result<usize> {
 }
 
 /// A page of a list by channels, and whether the list continues.
-pub fn by_channel<Node, Name, Row>(
-    call: Call<'_>,
-    slice: Slice<ChannelId>,
+pub fn channel_connection<Node, Name, Row>(
+    call: CallContext<'_>,
+    slice: PageRange<ChannelId>,
     (rows, goes_on): (Vec<(ChannelId, Row)>, bool),
     node: impl Fn(Row) -> Node,
-) -> Walked<Node, Name>
+) -> ScannedConnection<Node, Name>
 where
     Node: OutputType,
     Name: ConnectionNameType + EdgeNameType,
 {
-    by_row(call, &slice, rows.into_iter().map(|(channel, row)| (channel.0, node(row))), (goes_on, None))
+    row_connection(call, &slice, rows.into_iter().map(|(channel, row)| (channel.0, node(row))), (goes_on, None))
 }
 
 /// A page of a list by rows, whether the list continues, and the row to continue after if the page has no edge there.
-pub fn by_row<Node, Name, Place>(
-    call: Call<'_>,
-    slice: &Slice<Place>,
+pub fn row_connection<Node, Name, Place>(
+    call: CallContext<'_>,
+    slice: &PageRange<Place>,
     rows: impl Iterator<Item = (i64, Node)>,
     (goes_on, goes_on_at): (bool, Option<i64>),
-) -> Walked<Node, Name>
+) -> ScannedConnection<Node, Name>
 where
     Node: OutputType,
     Name: ConnectionNameType + EdgeNameType,
 {
-    let cursor = |row: i64| call.tenant.seal.close(Kind::Row, 0, row);
+    let cursor = |row: i64| call.tenant.seal.encode(IdKind::Row, 0, row);
     let end = goes_on_at.map(cursor);
-    let is_forwards = slice.from == End::First;
-    Walked {
+    let is_forwards = slice.from == ListEnd::First;
+    ScannedConnection {
         edges: rows.map(|(row, node)| Edge::new(cursor(row), node)).collect(),
         has_previous_page: if is_forwards { slice.after.is_some() } else { goes_on },
         has_next_page: if is_forwards { goes_on } else { slice.before.is_some() },

@@ -4,7 +4,7 @@ use async_graphql::resolver_utils::EnumType;
 use async_graphql::{Enum, ErrorExtensionValues, Object, Pos, Response, ServerError};
 
 use crate::error::Error;
-use crate::text::{characters, cut};
+use crate::text::{character_count, shorten_text};
 
 /// Most characters of an error message: it may repeat its input, which may be a megabyte.
 const MESSAGE: usize = 400;
@@ -13,13 +13,13 @@ const MESSAGE: usize = 400;
 ///
 /// Errors without our `Error` as their source come from the library and get the code `library`: from validation or,
 /// during execution, from reading an input.
-pub fn translate(error: &mut ServerError, library: &'static str) {
+pub fn add_extensions(error: &mut ServerError, library: &'static str) {
     if error.message.len() > MESSAGE {
-        error.message = cut(&error.message, MESSAGE + 1, "…", characters);
+        error.message = shorten_text(&error.message, MESSAGE + 1, "…", character_count);
     }
     let Some(cause) = error.source::<Error>() else {
         if error.extensions.as_ref().is_none_or(|extensions| extensions.get("code").is_none()) {
-            set(error, library, None);
+            set_extensions(error, library, None);
         }
         return;
     };
@@ -27,28 +27,28 @@ pub fn translate(error: &mut ServerError, library: &'static str) {
         Error::BadInput { field, .. } | Error::NotFound { field, .. } if !field.is_empty() => Some(field.clone()),
         _ => None,
     };
-    let code = code(cause);
+    let code = error_code(cause);
     if let Error::Internal(_) = cause {
         // Without the path: it consists of names that clients choose.
-        tracing::error!(cause = cause.told(), "a request failed");
+        tracing::error!(cause = cause.log_message(), "a request failed");
     }
     let retry_after = if let Error::RateLimited { retry_after, .. } = cause { Some(*retry_after) } else { None };
-    set(error, code, field);
+    set_extensions(error, code, field);
     if let (Some(seconds), Some(extensions)) = (retry_after, &mut error.extensions) {
         extensions.set("retryAfter", seconds);
     }
 }
 
 /// The response to a request that failed as a whole.
-pub fn failed(error: Error) -> Response {
+pub fn error_response(error: Error) -> Response {
     let mut error = async_graphql::Error::from(error).into_server_error(Pos::default());
     error.locations.clear();
-    translate(&mut error, "INTERNAL");
+    add_extensions(&mut error, "INTERNAL");
     Response::from_errors(vec![error])
 }
 
 /// The code of an error, for clients to react to.
-pub fn code(error: &Error) -> &'static str {
+pub fn error_code(error: &Error) -> &'static str {
     match error {
         Error::Unauthenticated(_) => "UNAUTHENTICATED",
         Error::Forbidden(_) => "FORBIDDEN",
@@ -61,7 +61,7 @@ pub fn code(error: &Error) -> &'static str {
     }
 }
 
-fn set(error: &mut ServerError, code: &str, field: Option<String>) {
+fn set_extensions(error: &mut ServerError, code: &str, field: Option<String>) {
     let extensions = error.extensions.get_or_insert_with(ErrorExtensionValues::default);
     extensions.set("code", code);
     if let Some(field) = field {

@@ -13,18 +13,18 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::errors::failed;
-use super::json::{restore_numbers, value};
-use super::{Admitted, Answer, Budget, Route, Schema, Share, Viewer};
+use super::errors::error_response;
+use super::json::{json_to_value, restore_numbers};
+use super::{AdmittedRequest, PublicRoute, RateScope, ResponseBudget, Schema, StreamResponse, Viewer};
 use crate::error::Error;
-use crate::model::network::Network;
+use crate::model::network::CallerNetwork;
 
 impl Executor for Schema {
     async fn execute(&self, request: Request) -> Response {
-        let viewer = viewer(&request.data);
-        let budget = self.budget(viewer.as_ref());
-        match self.let_in(viewer.as_ref(), request).await {
-            Ok(admitted) => within(&budget, self.run(viewer, admitted).await),
+        let viewer = viewer_of_data(&request.data);
+        let budget = self.response_budget(viewer.as_ref());
+        match self.charge_and_admit(viewer.as_ref(), request).await {
+            Ok(admitted) => limit_response(&budget, self.run(viewer, admitted).await),
             Err(refusal) => refusal,
         }
     }
@@ -34,7 +34,8 @@ impl Executor for Schema {
         match batch {
             BatchRequest::Single(request) => self.execute(request).await.into(),
             BatchRequest::Batch(_) => {
-                failed(Error::bad_input("", "batched requests are not supported: send one request at a time")).into()
+                error_response(Error::bad_input("", "batched requests are not supported: send one request at a time"))
+                    .into()
             }
         }
     }
@@ -42,9 +43,11 @@ impl Executor for Schema {
     fn execute_stream(&self, request: Request, session_data: Option<Arc<Data>>) -> BoxStream<'static, Response> {
         let schema = self.clone();
         let answers = async move {
-            let viewer = viewer(&request.data).or_else(|| viewer(session_data.as_ref()?));
-            match (schema.let_in(viewer.as_ref(), request).await, viewer) {
-                (Ok(admitted), Some(viewer)) => schema.stream(viewer, admitted).map(Answer::into_response).boxed(),
+            let viewer = viewer_of_data(&request.data).or_else(|| viewer_of_data(session_data.as_ref()?));
+            match (schema.charge_and_admit(viewer.as_ref(), request).await, viewer) {
+                (Ok(admitted), Some(viewer)) => {
+                    schema.stream(viewer, admitted).map(StreamResponse::into_response).boxed()
+                }
                 (Ok(admitted), None) => stream::once(async move { schema.run(None, admitted).await }).boxed(),
                 (Err(refusal), _) => stream::once(async { refusal }).boxed(),
             }
@@ -54,27 +57,34 @@ impl Executor for Schema {
 }
 
 impl Schema {
-    async fn let_in(&self, viewer: Option<&Viewer>, mut request: Request) -> Result<Admitted, Response> {
+    async fn charge_and_admit(
+        &self,
+        viewer: Option<&Viewer>,
+        mut request: Request,
+    ) -> Result<AdmittedRequest, Response> {
         if viewer.is_none() && !self.app.config.wire.public_schema {
-            return Err(failed(Error::Unauthenticated("send a token: Authorization: Bearer …".into())));
+            return Err(error_response(Error::Unauthenticated("send a token: Authorization: Bearer …".into())));
         }
         match viewer {
-            Some(viewer) => self.knock(viewer).await?,
-            None => self.knock_without_token(&Share::of(Route::Introspection, Network::unknown())).await?,
+            Some(viewer) => self.charge(viewer).await?,
+            None => {
+                self.charge_without_token(&RateScope::for_route(PublicRoute::Introspection, CallerNetwork::unknown()))
+                    .await?;
+            }
         }
         restore_numbers(&mut request);
         self.admit(viewer, request).await
     }
 }
 
-impl Answer {
+impl StreamResponse {
     /// The response in the library's form.
     fn into_response(self) -> Response {
         match self {
-            Self::Executed(response, budget) => within(&budget, *response),
-            Self::Common(filled) => match serde_json::from_str::<Event>(&filled.text()) {
-                Ok(Event { data }) => Response::new(value(data)),
-                Err(error) => failed(Error::internal(error)),
+            Self::Executed(response, budget) => limit_response(&budget, *response),
+            Self::Common(filled) => match serde_json::from_str::<ResponseData>(&filled.to_json()) {
+                Ok(ResponseData { data }) => Response::new(json_to_value(data)),
+                Err(error) => error_response(Error::internal(error)),
             },
         }
     }
@@ -82,18 +92,18 @@ impl Answer {
 
 /// A response without errors.
 #[derive(Deserialize)]
-struct Event {
+struct ResponseData {
     data: Value,
 }
 
 /// The response, or an error if its JSON exceeds the limit.
-fn within(budget: &Budget, response: Response) -> Response {
-    match budget.json(&response) {
+fn limit_response(budget: &ResponseBudget, response: Response) -> Response {
+    match budget.to_json(&response) {
         Ok(_) => response,
         Err(refusal) => *refusal,
     }
 }
 
-fn viewer(data: &Data) -> Option<Viewer> {
+fn viewer_of_data(data: &Data) -> Option<Viewer> {
     data.get(&TypeId::of::<Viewer>())?.downcast_ref().cloned()
 }

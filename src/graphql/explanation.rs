@@ -2,15 +2,15 @@
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
-use super::context::{Call, STAFF};
-use super::scalars::Instant;
+use super::context::{CallContext, STAFF};
+use super::scalars::DateTimeScalar;
 use crate::domain::notification;
 use crate::error::Error;
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 /// Why a user has or lacks a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "notification::Decision")]
+#[graphql(remote = "notification::DecidingReason")]
 pub enum InboxDecision {
     /// It is in the user's inbox.
     InInbox,
@@ -51,7 +51,7 @@ pub enum InboxDecision {
 
 /// The rules that decide about a notification and a user, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "notification::Rule")]
+#[graphql(remote = "notification::InboxCondition")]
 pub enum InboxRule {
     /// It was not retracted. `at`: when it was.
     NotRetracted,
@@ -78,7 +78,7 @@ pub enum InboxRule {
 }
 
 /// The result of one rule.
-pub struct InboxStep(notification::Step);
+pub struct InboxStep(notification::ConditionResult);
 
 /// The result of one rule for a notification and a user.
 #[Object]
@@ -94,7 +94,7 @@ impl InboxStep {
     }
 
     /// The rule's instant, if it has one.
-    async fn at(&self) -> Option<Instant> {
+    async fn at(&self) -> Option<DateTimeScalar> {
         self.0.at.map(Into::into)
     }
 
@@ -112,7 +112,7 @@ pub struct InboxExplanation {
     /// The reason.
     pub decision: InboxDecision,
     /// The reason's instant, if it has one: that of the last step.
-    pub at: Option<Instant>,
+    pub at: Option<DateTimeScalar>,
     /// The rules up to the one that decided.
     pub steps: Vec<InboxStep>,
 }
@@ -131,10 +131,10 @@ impl ExplanationQuery {
         #[graphql(desc = "The `id` of a `SentNotification`.")] notification: ID,
         #[graphql(desc = "Your id of the user.")] user: ID,
     ) -> Result<InboxExplanation> {
-        let call = Call::by(ctx, STAFF)?;
+        let call = CallContext::with_role(ctx, STAFF)?;
         let unknown = || Error::not_found_at("notification", "notification", notification.as_str());
-        let (_, number) = call.tenant.seal.open(Kind::Notification, &notification).ok_or_else(unknown)?;
-        let known = call.known_user("user", &user).await?;
+        let (_, number) = call.tenant.seal.decode(IdKind::Notification, &notification).ok_or_else(unknown)?;
+        let known = call.find_user("user", &user).await?;
         let row = known.ok_or_else(|| Error::not_found_at("user", "user", user.as_str()))?;
         let explained = notification::explain(call.app, call.tenant, number, row).await?.ok_or_else(unknown)?;
         Ok(InboxExplanation {

@@ -7,12 +7,12 @@ use entity::audit_entry;
 use entity::ids::{ChannelId, UserId};
 use futures_util::FutureExt;
 
-use super::at_once::AtOnce;
+use super::at_once::BatchLoader;
 use super::catalogue::DeletePayload;
-use super::connection::{Paging, Walked, by_row, names};
-use super::context::{Call, STAFF, different};
-use super::scalars::int;
-use super::siblings::Siblings;
+use super::connection::{PageArguments, ScannedConnection, names, row_connection};
+use super::context::{CallContext, STAFF, distinct_count};
+use super::scalars::to_int;
+use super::siblings::UserLoader;
 use super::user::User;
 use crate::domain::channel;
 use crate::model::seal;
@@ -20,31 +20,31 @@ use crate::model::seal;
 names!(GroupMembers, "UserGroupMemberConnection", "UserGroupMemberEdge");
 
 /// A role, user type or segment. Announcements can address it, and it can subscribe to topics for all its members.
-pub struct Group {
-    of: channel::Group,
-    counts: Arc<AtOnce<ChannelId, i64>>,
+pub struct UserGroup {
+    of: channel::GroupChannel,
+    counts: Arc<BatchLoader<ChannelId, i64>>,
 }
 
-impl Group {
+impl UserGroup {
     /// Groups of a request. Their members are counted in one statement.
-    pub fn list(groups: Vec<channel::Group>) -> Vec<Self> {
-        let counts = AtOnce::of(groups.iter().map(|of| of.channel).collect());
+    pub fn from_groups(groups: Vec<channel::GroupChannel>) -> Vec<Self> {
+        let counts = BatchLoader::for_keys(groups.iter().map(|of| of.channel).collect());
         groups.into_iter().map(|of| Self { of, counts: counts.clone() }).collect()
     }
 
     /// A single group.
-    pub fn alone(of: channel::Group) -> Self {
-        let counts = AtOnce::of(vec![of.channel]);
+    pub fn from_group(of: channel::GroupChannel) -> Self {
+        let counts = BatchLoader::for_keys(vec![of.channel]);
         Self { of, counts }
     }
 }
 
 /// A role, user type or segment. Announcements can address it, and it can subscribe to topics for all its members.
 #[Object(name = "UserGroup")]
-impl Group {
+impl UserGroup {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(seal::Kind::Group, 0, self.of.channel.0))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Group, 0, self.of.channel.0))
     }
 
     /// Your code for the group, 1 to 128 characters.
@@ -59,9 +59,9 @@ impl Group {
 
     /// Current number of members.
     async fn member_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        let app = Call::of(ctx).app;
-        let count = self.counts.get(self.of.channel, |groups| channel::member_counts(app, groups)).await?;
-        Ok(int(count.copied().unwrap_or_default()))
+        let app = CallContext::from_context(ctx).app;
+        let count = self.counts.load(self.of.channel, |groups| channel::count_members(app, groups)).await?;
+        Ok(to_int(count.copied().unwrap_or_default()))
     }
 
     /// Current members, in the order of their first mention; 20 without `first` and `last`. SERVICE, ADMIN.
@@ -75,14 +75,14 @@ impl Group {
         )]
         last: Option<i32>,
         #[graphql(desc = "Only entries before this cursor.")] before: Option<String>,
-    ) -> Result<Walked<User, GroupMembers>> {
-        let call = Call::by(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.open(seal::Kind::Row, cursor).map(|(_, user)| UserId(user));
-        let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
+    ) -> Result<ScannedConnection<User, GroupMembers>> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let open = |cursor: &str| call.tenant.seal.decode(seal::IdKind::Row, cursor).map(|(_, user)| UserId(user));
+        let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let (users, goes_on) = channel::group_members(call.app, self.of.channel, slice).boxed().await?;
-        let siblings = Siblings::of(users.clone());
-        let members = users.into_iter().map(|user| (user.0, User::among(&siblings, user)));
-        Ok(by_row(call, &slice, members, (goes_on, None)))
+        let siblings = UserLoader::for_users(users.clone());
+        let members = users.into_iter().map(|user| (user.0, User::in_batch(&siblings, user)));
+        Ok(row_connection(call, &slice, members, (goes_on, None)))
     }
 }
 
@@ -92,9 +92,9 @@ pub struct GroupQuery;
 #[Object]
 impl GroupQuery {
     /// The tenant's groups, by code. Any role.
-    async fn user_groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
-        let call = Call::of(ctx);
-        Ok(Group::list(channel::groups(call.app, call.tenant).await?))
+    async fn user_groups(&self, ctx: &Context<'_>) -> Result<Vec<UserGroup>> {
+        let call = CallContext::from_context(ctx);
+        Ok(UserGroup::from_groups(channel::groups(call.app, call.tenant).await?))
     }
 }
 
@@ -109,10 +109,10 @@ impl GroupMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the group to create or change, 1 to 128 characters.")] code: String,
         #[graphql(desc = "Name for people, 1 to 256 characters. Default: no title.")] title: Option<String>,
-    ) -> Result<Group> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits(ctx, audit_entry::Subject::Group, &[&code]);
-        Ok(Group::alone(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
+    ) -> Result<UserGroup> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::Group, &[&code]);
+        Ok(UserGroup::from_group(channel::save_group(call.app, call.tenant, &code, title.as_deref()).await?))
     }
 
     /// Adds members. They receive notifications sent to the group from now on. If the call fails, some may have been
@@ -122,11 +122,11 @@ impl GroupMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the group.")] code: String,
         #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Vec<ID>,
-    ) -> Result<Group> {
-        let call = Call::by(ctx, STAFF)?;
-        let users = strings(users);
-        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), different(&users));
-        Ok(Group::alone(channel::add_members(call.app, call.tenant, &code, &users).await?))
+    ) -> Result<UserGroup> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let users = into_strings(users);
+        call.start_audit_many(ctx, (audit_entry::SubjectKind::Group, &[&code]), distinct_count(&users));
+        Ok(UserGroup::from_group(channel::add_members(call.app, call.tenant, &code, &users).await?))
     }
 
     /// Removes members. They keep earlier notifications. SERVICE, ADMIN.
@@ -135,11 +135,11 @@ impl GroupMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the group.")] code: String,
         #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Vec<ID>,
-    ) -> Result<Group> {
-        let call = Call::by(ctx, STAFF)?;
-        let users = strings(users);
-        call.audits_many(ctx, (audit_entry::Subject::Group, &[&code]), different(&users));
-        Ok(Group::alone(channel::remove_members(call.app, call.tenant, &code, &users).await?))
+    ) -> Result<UserGroup> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let users = into_strings(users);
+        call.start_audit_many(ctx, (audit_entry::SubjectKind::Group, &[&code]), distinct_count(&users));
+        Ok(UserGroup::from_group(channel::remove_members(call.app, call.tenant, &code, &users).await?))
     }
 
     /// Deletes a group with its memberships and subscriptions. Its members keep earlier notifications. SERVICE, ADMIN.
@@ -148,14 +148,14 @@ impl GroupMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the group.")] code: String,
     ) -> Result<DeletePayload> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits(ctx, audit_entry::Subject::Group, &[&code]);
+        let call = CallContext::with_role(ctx, STAFF)?;
+        call.start_audit(ctx, audit_entry::SubjectKind::Group, &[&code]);
         let deleted = channel::delete_group(call.app, call.tenant, &code).await?;
-        let id = |of: ChannelId| ID(call.tenant.seal.close(seal::Kind::Group, 0, of.0));
+        let id = |of: ChannelId| ID(call.tenant.seal.encode(seal::IdKind::Group, 0, of.0));
         Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 }
 
-fn strings(ids: Vec<ID>) -> Vec<String> {
+fn into_strings(ids: Vec<ID>) -> Vec<String> {
     ids.into_iter().map(|id| id.0).collect()
 }

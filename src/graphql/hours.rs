@@ -3,13 +3,13 @@
 use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
 use entity::audit_entry;
 
-use super::account::Subject;
-use super::context::Call;
-use super::patch::Patching;
+use super::account::MutationSubject;
+use super::context::CallContext;
+use super::patch::FieldPatch;
 use crate::domain::user::{self, ProfileChange};
 use crate::error::Result;
-use crate::model::hours::{self, Quiet, TimeOfDay};
-use crate::model::zone::Zone;
+use crate::model::hours::{self, QuietPeriod, TimeOfDay};
+use crate::model::zone::IanaZone;
 
 /// Daily hours without delivery outside of the inbox.
 #[derive(InputObject)]
@@ -21,9 +21,9 @@ pub struct QuietHoursInput {
 }
 
 impl QuietHoursInput {
-    pub fn read(&self) -> Result<Quiet> {
+    pub fn to_quiet_hours(&self) -> Result<QuietPeriod> {
         let (from, to) = (TimeOfDay::parse("from", &self.from)?, TimeOfDay::parse("to", &self.to)?);
-        Quiet::new(from, to)
+        QuietPeriod::new(from, to)
     }
 }
 
@@ -36,9 +36,9 @@ pub struct QuietHours {
     pub to: String,
 }
 
-impl From<Quiet> for QuietHours {
-    fn from(of: Quiet) -> Self {
-        Self { from: of.from().to_string(), to: of.to().to_string() }
+impl From<QuietPeriod> for QuietHours {
+    fn from(of: QuietPeriod) -> Self {
+        Self { from: of.starts_at().to_string(), to: of.ends_at().to_string() }
     }
 }
 
@@ -79,7 +79,7 @@ pub struct DigestTimeInput {
 }
 
 impl DigestTimeInput {
-    pub fn read(&self) -> Result<hours::DigestTime> {
+    pub fn to_digest_time(&self) -> Result<hours::DigestTime> {
         Ok(hours::DigestTime { at: TimeOfDay::parse("at", &self.at)?, weekday: self.weekday.map(Into::into) })
     }
 }
@@ -100,22 +100,24 @@ impl From<hours::DigestTime> for DigestTime {
 }
 
 /// The given part of a user's delivery hours.
-pub struct Said {
-    pub time_zone: Option<Zone>,
-    pub quiet: Option<Quiet>,
+pub struct ParsedHours {
+    pub time_zone: Option<IanaZone>,
+    pub quiet: Option<QuietPeriod>,
     pub digest: Option<hours::DigestTime>,
 }
 
-impl Said {
-    pub fn read(
+impl ParsedHours {
+    pub fn parse(
         time_zone: Option<&str>,
         quiet: Option<&QuietHoursInput>,
         digest: Option<&DigestTimeInput>,
     ) -> Result<Self> {
         Ok(Self {
-            time_zone: time_zone.map(Zone::parse).transpose()?,
-            digest: digest.map(|of| of.read().map_err(|error| error.within("digest"))).transpose()?,
-            quiet: quiet.map(|of| of.read().map_err(|error| error.within("quiet"))).transpose()?,
+            time_zone: time_zone.map(IanaZone::parse).transpose()?,
+            digest: digest
+                .map(|of| of.to_digest_time().map_err(|error| error.with_field_prefix("digest")))
+                .transpose()?,
+            quiet: quiet.map(|of| of.to_quiet_hours().map_err(|error| error.with_field_prefix("quiet"))).transpose()?,
         })
     }
 }
@@ -145,14 +147,14 @@ pub struct DeliveryHoursInput {
 }
 
 impl DeliveryHoursInput {
-    fn change(self, external_id: &str) -> Result<ProfileChange> {
-        let said = Said::read(self.time_zone.as_deref(), self.quiet.as_ref(), self.digest.as_ref())?;
-        let patching = Patching::of(self.clear);
+    fn into_profile_change(self, external_id: &str) -> Result<ProfileChange> {
+        let said = ParsedHours::parse(self.time_zone.as_deref(), self.quiet.as_ref(), self.digest.as_ref())?;
+        let patching = FieldPatch::from_cleared(self.clear);
         Ok(ProfileChange {
             external_id: external_id.to_owned(),
-            time_zone: patching.change(DeliveryHoursField::TimeZone, said.time_zone)?,
-            quiet: patching.change(DeliveryHoursField::Quiet, said.quiet)?,
-            digest: patching.change(DeliveryHoursField::Digest, said.digest)?,
+            time_zone: patching.field_change(DeliveryHoursField::TimeZone, said.time_zone)?,
+            quiet: patching.field_change(DeliveryHoursField::Quiet, said.quiet)?,
+            digest: patching.field_change(DeliveryHoursField::Digest, said.digest)?,
             ..ProfileChange::default()
         })
     }
@@ -162,7 +164,7 @@ impl DeliveryHoursInput {
 #[derive(SimpleObject)]
 pub struct DeliveryHoursPayload {
     #[graphql(flatten)]
-    pub subject: Subject,
+    pub subject: MutationSubject,
 }
 
 #[derive(Default)]
@@ -179,12 +181,14 @@ impl HoursMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> async_graphql::Result<DeliveryHoursPayload> {
-        let call = Call::of(ctx);
+        let call = CallContext::from_context(ctx);
         // First, so that bad input creates no user.
-        let change = input.change(call.named("user", user.as_ref())?).map_err(|error| error.within("input"))?;
-        let row = call.subject("user", user.as_ref()).await?;
-        call.audits(ctx, audit_entry::Subject::User, &[row]);
-        user::save(call.app, call.tenant, vec![change]).await?;
-        Ok(DeliveryHoursPayload { subject: Subject(Some(row)) })
+        let change = input
+            .into_profile_change(call.subject_name("user", user.as_ref())?)
+            .map_err(|error| error.with_field_prefix("input"))?;
+        let row = call.mention_subject("user", user.as_ref()).await?;
+        call.start_audit(ctx, audit_entry::SubjectKind::User, &[row]);
+        user::save_profiles(call.app, call.tenant, vec![change]).await?;
+        Ok(DeliveryHoursPayload { subject: MutationSubject(Some(row)) })
     }
 }

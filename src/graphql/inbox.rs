@@ -5,26 +5,26 @@ use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::ids::{Seq, UserId};
 
 use super::catalogue::MessageType;
-use super::channel::{Target, TargetInput};
-use super::connection::{Paging, Walked, names};
-use super::context::Call;
-use super::json::Json;
-use super::plain::Plain;
-use super::poll::Readings;
-use super::scalars::Instant;
+use super::channel::{TargetInput, TopicTarget};
+use super::connection::{PageArguments, ScannedConnection, names};
+use super::context::CallContext;
+use super::json::JsonScalar;
+use super::plain::InlineObject;
+use super::poll::ReadSet;
+use super::scalars::DateTimeScalar;
 use super::user::User;
-use crate::domain::inbox::Item;
-use crate::domain::inbox::page::{self, End, Filter, Window};
-use crate::domain::inbox::shelf::Side;
+use crate::domain::inbox::UserItem;
+use crate::domain::inbox::page::{self, ItemFilter, PageEnd, PageWindow};
+use crate::domain::inbox::shelf::InboxSide;
 use crate::domain::notification;
-use crate::model::seal::Kind;
-use crate::model::slice::{self, Slice};
+use crate::model::seal::IdKind;
+use crate::model::slice::{self, PageRange};
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 
 /// Kind of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "notification::Kind")]
+#[graphql(remote = "notification::NotificationKind")]
 pub enum NotificationKind {
     /// Sent to an audience: everyone, groups or named users.
     Announcement,
@@ -36,14 +36,14 @@ pub enum NotificationKind {
 
 /// A notification in a user's inbox, with the user's state of it.
 #[derive(Clone)]
-pub struct InboxItem(pub Item);
+pub struct InboxItem(pub UserItem);
 
 /// A notification in a user's inbox, with the user's state of it.
 #[Object]
 impl InboxItem {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Item, self.0.user.0, self.0.seq.0))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Item, self.0.user.0, self.0.seq.0))
     }
 
     /// Its kind.
@@ -52,8 +52,8 @@ impl InboxItem {
     }
 
     /// Its message type.
-    async fn r#type(&self) -> Plain<MessageType> {
-        Plain(MessageType(self.0.content.message_type.clone()))
+    async fn r#type(&self) -> InlineObject<MessageType> {
+        InlineObject(MessageType(self.0.content.message_type.clone()))
     }
 
     /// Rendered by the type's template, or as sent if the type has none.
@@ -72,17 +72,17 @@ impl InboxItem {
     }
 
     /// The sender's `data`, unchanged.
-    async fn data(&self) -> Option<Json> {
-        self.0.content.data.clone().map(Json)
+    async fn data(&self) -> Option<JsonScalar> {
+        self.0.content.data.clone().map(JsonScalar)
     }
 
     /// The user who sent it or, for a reminder, who did the action.
-    async fn sender(&self) -> Option<Plain<User>> {
-        self.0.content.sender.clone().map(User::known).map(Plain)
+    async fn sender(&self) -> Option<InlineObject<User>> {
+        self.0.content.sender.clone().map(User::from_profile).map(InlineObject)
     }
 
     /// The target of a reminder.
-    async fn target(&self) -> Option<Target> {
+    async fn target(&self) -> Option<TopicTarget> {
         self.0.content.target.clone().map(Into::into)
     }
 
@@ -92,17 +92,17 @@ impl InboxItem {
     }
 
     /// When the notification was published.
-    async fn created_at(&self) -> Instant {
+    async fn created_at(&self) -> DateTimeScalar {
         self.0.content.published_at.into()
     }
 
     /// When its text was last amended.
-    async fn updated_at(&self) -> Option<Instant> {
+    async fn updated_at(&self) -> Option<DateTimeScalar> {
         self.0.content.updated_at.map(Into::into)
     }
 
     /// From then on it is in no list and no count.
-    async fn expires_at(&self) -> Option<Instant> {
+    async fn expires_at(&self) -> Option<DateTimeScalar> {
         self.0.expires_at.map(Into::into)
     }
 
@@ -112,7 +112,7 @@ impl InboxItem {
     }
 
     /// When the user read it.
-    async fn read_at(&self) -> Option<Instant> {
+    async fn read_at(&self) -> Option<DateTimeScalar> {
         self.0.read_at.map(Into::into)
     }
 
@@ -122,13 +122,13 @@ impl InboxItem {
     }
 
     /// When it was archived.
-    async fn archived_at(&self) -> Option<Instant> {
+    async fn archived_at(&self) -> Option<DateTimeScalar> {
         self.0.archived_at.map(Into::into)
     }
 
     /// The `id` of its `SentNotification`, the same for all recipients.
     async fn notification_id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.0.content.notification))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Notification, 0, self.0.content.notification))
     }
 }
 
@@ -163,21 +163,21 @@ pub struct InboxFilter {
     /// Your id of the sender.
     pub sender: Option<ID>,
     /// Published at or after this instant.
-    pub since: Option<Instant>,
+    pub since: Option<DateTimeScalar>,
     /// Published before this instant.
-    pub until: Option<Instant>,
+    pub until: Option<DateTimeScalar>,
 }
 
-impl From<InboxFilter> for Filter {
+impl From<InboxFilter> for ItemFilter {
     fn from(input: InboxFilter) -> Self {
         Self {
             types: input.types,
             kinds: input.kinds.map(|kinds| kinds.into_iter().map(Into::into).collect()),
             read: input.read,
             side: match input.state.unwrap_or_default() {
-                InboxState::Inbox => Side::Inbox,
-                InboxState::Archived => Side::Archive,
-                InboxState::All => Side::Both,
+                InboxState::Inbox => InboxSide::Inbox,
+                InboxState::Archived => InboxSide::Archive,
+                InboxState::All => InboxSide::Both,
             },
             target: input.target.map(Into::into),
             action: input.action,
@@ -191,65 +191,65 @@ impl From<InboxFilter> for Filter {
 /// A page of a user's inbox.
 pub async fn inbox_page(
     ctx: &Context<'_>,
-    call: Call<'_>,
+    call: CallContext<'_>,
     user: UserId,
     filter: Option<InboxFilter>,
-    paging: Paging,
-) -> Result<Walked<Plain<InboxItem>, Items>> {
-    let filter: Filter = filter.map(Into::into).unwrap_or_default();
-    let Slice { many, from, after: older_than, before: newer_than } =
-        paging.slice(call, |cursor| seq_at(call, user, cursor))?;
-    let end = if from == slice::End::Last { End::Oldest } else { End::Newest };
-    let window = Window { many, end, older_than, newer_than };
-    let page = page::read(call.app, call.tenant, user, &filter, window).await?;
-    Readings::note_proof(ctx, page.proof.as_ref());
+    paging: PageArguments,
+) -> Result<ScannedConnection<InlineObject<InboxItem>, Items>> {
+    let filter: ItemFilter = filter.map(Into::into).unwrap_or_default();
+    let PageRange { many, from, after: older_than, before: newer_than } =
+        paging.into_slice(call, |cursor| open_cursor(call, user, cursor))?;
+    let end = if from == slice::ListEnd::Last { PageEnd::Oldest } else { PageEnd::Newest };
+    let window = PageWindow { many, end, older_than, newer_than };
+    let page = page::load_page(call.app, call.tenant, user, &filter, window).await?;
+    ReadSet::record_validator(ctx, page.proof.as_ref());
 
     let asked = |field| ctx.look_ahead().field("pageInfo").field(field).exists();
     let ends = (page.items.first().map(|item| item.seq), page.items.last().map(|item| item.seq));
     let has_more = page.goes_on_at.is_some();
-    let (mut has_previous, mut has_next) = (end == End::Oldest && has_more, end == End::Newest && has_more);
+    let (mut has_previous, mut has_next) = (end == PageEnd::Oldest && has_more, end == PageEnd::Newest && has_more);
     // An empty page after a cursor is preceded at least by the item at that cursor, if it still exists.
-    if end == End::Newest
+    if end == PageEnd::Newest
         && asked("hasPreviousPage")
         && let Some(newer_than) = ends.0.or(older_than.map(|seq| Seq(seq.0 - 1)))
     {
         // Bounded by the page's position in the log: items that came since are not in front of the page.
         let part = (Some(Seq(page.upto.0 + 1)), Some(newer_than));
-        has_previous = goes_on(ctx, user, &filter, part).await?;
+        has_previous = has_more_items(ctx, user, &filter, part).await?;
     }
-    if end == End::Oldest
+    if end == PageEnd::Oldest
         && asked("hasNextPage")
         && let Some(older_than) = ends.1.or(newer_than.map(|seq| Seq(seq.0 + 1)))
     {
-        has_next = goes_on(ctx, user, &filter, (Some(older_than), None)).await?;
+        has_next = has_more_items(ctx, user, &filter, (Some(older_than), None)).await?;
     }
-    let cursor = |seq: Seq| call.tenant.seal.close(Kind::Cursor, user.0, seq.0);
+    let cursor = |seq: Seq| call.tenant.seal.encode(IdKind::Cursor, user.0, seq.0);
     // A page of size 0 continues where it began, but there is no cursor for that position.
     let goes_on = page.goes_on_at.filter(|_| many > 0).map(cursor);
-    Ok(Walked {
+    Ok(ScannedConnection {
         has_previous_page: has_previous,
         has_next_page: has_next,
-        ends: if end == End::Newest { (None, goes_on) } else { (goes_on, None) },
-        edges: page.items.into_iter().map(|item| Edge::new(cursor(item.seq), Plain(InboxItem(item)))).collect(),
+        ends: if end == PageEnd::Newest { (None, goes_on) } else { (goes_on, None) },
+        edges: page.items.into_iter().map(|item| Edge::new(cursor(item.seq), InlineObject(InboxItem(item)))).collect(),
     })
 }
 
 /// Whether the list has items older than the first position and newer than the second.
-async fn goes_on(
+async fn has_more_items(
     ctx: &Context<'_>,
     user: UserId,
-    filter: &Filter,
+    filter: &ItemFilter,
     (older_than, newer_than): (Option<Seq>, Option<Seq>),
 ) -> Result<bool> {
-    let window = Window { many: 0, end: End::Newest, older_than, newer_than };
-    let call = Call::of(ctx);
-    let page = page::read(call.app, call.tenant, user, filter, window).await?;
-    Readings::note_proof(ctx, page.proof.as_ref());
+    let window = PageWindow { many: 0, end: PageEnd::Newest, older_than, newer_than };
+    let call = CallContext::from_context(ctx);
+    let page = page::load_page(call.app, call.tenant, user, filter, window).await?;
+    ReadSet::record_validator(ctx, page.proof.as_ref());
     Ok(page.goes_on_at.is_some())
 }
 
 /// The position of a cursor; `None` if it is not a cursor of this user's inbox.
-pub fn seq_at(call: Call<'_>, user: UserId, cursor: &str) -> Option<Seq> {
-    let (owner, seq) = call.tenant.seal.open(Kind::Cursor, cursor)?;
+pub fn open_cursor(call: CallContext<'_>, user: UserId, cursor: &str) -> Option<Seq> {
+    let (owner, seq) = call.tenant.seal.decode(IdKind::Cursor, cursor)?;
     (owner == user.0).then_some(Seq(seq))
 }

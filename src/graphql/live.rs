@@ -5,18 +5,18 @@ use async_graphql::{Context, InputType, Result, Subscription};
 use futures_util::stream::{Empty, empty};
 
 use super::account::ViewerAccount;
-use super::context::Call;
-use super::event::{Handover, Source};
-use super::inbox::{InboxItem, Items, seq_at};
-use super::overview::wish_of;
-use super::plain::Plain;
-use super::view::{View, ViewKeyInput};
+use super::context::CallContext;
+use super::event::{EventSource, OutputSlot};
+use super::inbox::{InboxItem, Items, open_cursor};
+use super::overview::selected_parts_of;
+use super::plain::InlineObject;
+use super::view::{InboxView, ViewKeyInput};
 use crate::domain::live;
-use crate::domain::overview::Wish;
+use crate::domain::overview::OverviewRequest;
 use crate::error::Error;
 
 /// An item with its cursor.
-pub type ItemEdge = Edge<String, Plain<InboxItem>, EmptyFields, Items>;
+pub type ItemEdge = Edge<String, InlineObject<InboxItem>, EmptyFields, Items>;
 
 #[derive(Default)]
 pub struct InboxSubscription;
@@ -35,15 +35,15 @@ impl InboxSubscription {
         >,
         #[graphql(desc = "Codes of message types. Default: all types.")] types: Option<Vec<String>>,
     ) -> Result<Empty<Result<ItemEdge>>> {
-        let (call, user) = Call::user(ctx).await?;
+        let (call, user) = CallContext::for_calling_user(ctx).await?;
         let place = |cursor: String| {
-            let place = seq_at(call, user, &cursor);
+            let place = open_cursor(call, user, &cursor);
             let message = "is not a cursor of this inbox: get a new one from `overview.cursor`";
             place.ok_or_else(|| Error::bad_input("after", message))
         };
         let after = after.map(place).transpose()?;
-        let feed = live::items(call.app, ctx.data_unchecked(), call.tenant, user, after, types).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Items(feed));
+        let feed = live::subscribe_items(call.app, ctx.data_unchecked(), call.tenant, user, after, types).await?;
+        ctx.data_unchecked::<OutputSlot<EventSource>>().put(EventSource::Items(feed));
         Ok(empty())
     }
 
@@ -52,10 +52,10 @@ impl InboxSubscription {
     /// values a second; the last state always comes. A sender's new name or picture comes within a minute. Only `id`
     /// and `overview` may be selected, with the same arguments everywhere. USER.
     async fn overview_changed(&self, ctx: &Context<'_>) -> Result<Empty<Result<ViewerAccount>>> {
-        let (call, user) = Call::user(ctx).await?;
-        let wish = told(ctx, call)?;
-        let feed = live::overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Overviews(feed));
+        let (call, user) = CallContext::for_calling_user(ctx).await?;
+        let wish = selected_overview(ctx, call)?;
+        let feed = live::subscribe_overviews(call.app, ctx.data_unchecked(), call.tenant, user, wish).await?;
+        ctx.data_unchecked::<OutputSlot<EventSource>>().put(EventSource::Overviews(feed));
         Ok(empty())
     }
 
@@ -71,17 +71,17 @@ impl InboxSubscription {
         #[graphql(desc = "Only these views, at most 200. Default: all views of the viewer.")] keys: Option<
             Vec<ViewKeyInput>,
         >,
-    ) -> Result<Empty<Result<View>>> {
-        let (call, user) = Call::user(ctx).await?;
+    ) -> Result<Empty<Result<InboxView>>> {
+        let (call, user) = CallContext::for_calling_user(ctx).await?;
         let keys = keys.map(|keys| keys.into_iter().map(Into::into).collect());
-        let feed = live::views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
-        ctx.data_unchecked::<Handover<Source>>().put(Source::Views(feed));
+        let feed = live::subscribe_views(call.app, ctx.data_unchecked(), call.tenant, user, keys).await?;
+        ctx.data_unchecked::<OutputSlot<EventSource>>().put(EventSource::Views(feed));
         Ok(empty())
     }
 }
 
 /// The overview that is selected under the subscription's viewer.
-fn told(ctx: &Context<'_>, call: Call<'_>) -> Result<Wish> {
+fn selected_overview(ctx: &Context<'_>, call: CallContext<'_>) -> Result<OverviewRequest> {
     let mut asked: Option<(Option<Vec<String>>, Option<i32>)> = None;
     for field in ctx.field().selection_set() {
         match field.name() {
@@ -112,5 +112,5 @@ fn told(ctx: &Context<'_>, call: Call<'_>) -> Result<Wish> {
         asked = Some((types, cap));
     }
     let (types, cap) = asked.unwrap_or_default();
-    Ok(wish_of(call, &ctx.look_ahead().field("overview"), types, cap))
+    Ok(selected_parts_of(call, &ctx.look_ahead().field("overview"), types, cap))
 }

@@ -7,20 +7,20 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result};
 use entity::ids::{Seq, UserId};
 
-use super::account::Subject;
+use super::account::MutationSubject;
 use super::catalogue::MessageType;
 use super::channel::TargetInput;
-use super::context::Call;
-use super::inbox::{InboxItem, seq_at};
-use super::plain::Plain;
-use super::scalars::int;
-use crate::auth::Role;
+use super::context::CallContext;
+use super::inbox::{InboxItem, open_cursor};
+use super::plain::InlineObject;
+use super::scalars::to_int;
+use crate::auth::CallerRole;
 use crate::domain::catalogue;
 use crate::domain::inbox::item;
-use crate::domain::inbox::mark::{self, Change, Marked, Match, Selection};
+use crate::domain::inbox::mark::{self, ItemChange, MarkFilter, MarkOutcome, MarkSelection};
 use crate::error::Error;
 use crate::model::check;
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 /// Most ids per call.
 const IDS: usize = 1000;
@@ -47,7 +47,7 @@ pub struct InboxItemMatch {
 
 /// The result of a mark.
 pub struct InboxItemsPayload {
-    marked: Marked,
+    marked: MarkOutcome,
     user: UserId,
     items: Vec<Seq>,
     deleted_ids: Vec<ID>,
@@ -58,14 +58,14 @@ pub struct InboxItemsPayload {
 impl InboxItemsPayload {
     /// How many items changed.
     async fn changed_count(&self) -> i32 {
-        int(self.marked.changed_count)
+        to_int(self.marked.changed_count)
     }
 
     /// With `ids`: all of these items that still exist, changed or not, after the call. Empty with `matching`.
-    async fn items(&self, ctx: &Context<'_>) -> Result<Vec<Plain<InboxItem>>> {
-        let call = Call::of(ctx);
-        let items = Box::pin(item::find(call.app, call.tenant, self.user, &self.items)).await?;
-        Ok(items.into_iter().map(InboxItem).map(Plain).collect())
+    async fn items(&self, ctx: &Context<'_>) -> Result<Vec<InlineObject<InboxItem>>> {
+        let call = CallContext::from_context(ctx);
+        let items = Box::pin(item::find_items(call.app, call.tenant, self.user, &self.items)).await?;
+        Ok(items.into_iter().map(InboxItem).map(InlineObject).collect())
     }
 
     /// The given ids, if items were deleted by ids; else empty.
@@ -74,71 +74,71 @@ impl InboxItemsPayload {
     }
 
     /// The types of the items that changed, in catalogue order.
-    async fn affected_types(&self) -> Vec<Plain<MessageType>> {
+    async fn affected_types(&self) -> Vec<InlineObject<MessageType>> {
         let types: &[Arc<catalogue::MessageType>] = &self.marked.types;
-        types.iter().cloned().map(MessageType).map(Plain).collect()
+        types.iter().cloned().map(MessageType).map(InlineObject).collect()
     }
 
     #[graphql(flatten)]
-    fn subject(&self) -> Subject {
-        Subject(Some(self.user))
+    fn subject(&self) -> MutationSubject {
+        MutationSubject(Some(self.user))
     }
 }
 
 /// The user of the inbox: the token's user, or the one named by a service. `NOT_FOUND` if the tenant does not know the
 /// user.
-async fn subject<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(Call<'a>, UserId)> {
-    let call = Call::by(ctx, &[Role::User, Role::Service])?;
-    let name = call.named("user", user)?;
-    if call.viewer.role == Role::User {
-        return Ok((call, call.subject("user", None).await?));
+async fn find_inbox_owner<'a>(ctx: &'a Context<'_>, user: Option<&ID>) -> Result<(CallContext<'a>, UserId)> {
+    let call = CallContext::with_role(ctx, &[CallerRole::User, CallerRole::Service])?;
+    let name = call.subject_name("user", user)?;
+    if call.viewer.role == CallerRole::User {
+        return Ok((call, call.mention_subject("user", None).await?));
     }
-    let found = call.known_user("user", name).await?;
+    let found = call.find_user("user", name).await?;
     let user = found.ok_or_else(|| Error::not_found_at("user", "user", name))?;
-    call.audits(ctx, audit_entry::Subject::User, &[user]);
+    call.start_audit(ctx, audit_entry::SubjectKind::User, &[user]);
     Ok((call, user))
 }
 
 /// Whether the query selects `changedCount`.
-fn is_counted(ctx: &Context<'_>) -> bool {
+fn is_count_selected(ctx: &Context<'_>) -> bool {
     ctx.look_ahead().field("changedCount").exists()
 }
 
-async fn apply(
+async fn apply_mark(
     ctx: &Context<'_>,
     select: InboxItemSelector,
     user: Option<ID>,
-    change: Change,
+    change: ItemChange,
 ) -> Result<InboxItemsPayload> {
-    let (call, user) = subject(ctx, user.as_ref()).await?;
+    let (call, user) = find_inbox_owner(ctx, user.as_ref()).await?;
     let (mut items, mut deleted_ids) = (Vec::new(), Vec::new());
     let selection = match select {
         InboxItemSelector::Ids(ids) => {
-            check::count("select.ids", ids.len(), IDS)?;
-            let open = |(place, id): (usize, &ID)| match call.tenant.seal.open(Kind::Item, id) {
+            check::at_most("select.ids", ids.len(), IDS)?;
+            let open = |(place, id): (usize, &ID)| match call.tenant.seal.decode(IdKind::Item, id) {
                 Some((owner, seq)) if owner == user.0 => Ok(Seq(seq)),
                 _ => Err(Error::not_found_at(format!("select.ids[{place}]"), "item", id.as_str())),
             };
             let seqs = ids.iter().enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
-            if change == Change::Delete {
+            if change == ItemChange::Delete {
                 let mut known = HashSet::new();
                 deleted_ids = ids.into_iter().filter(|id| known.insert(id.clone())).collect();
             } else {
                 items.clone_from(&seqs);
             }
-            Selection::Items(seqs)
+            MarkSelection::Items(seqs)
         }
         InboxItemSelector::Matching(of) => {
             let up_to = of.up_to.map(|cursor| {
-                let seq = seq_at(call, user, &cursor);
+                let seq = open_cursor(call, user, &cursor);
                 seq.ok_or_else(|| Error::bad_input("select.matching.upTo", "is not a cursor of this inbox"))
             });
             let target = of.target.map(Into::into);
-            Selection::Matching(Match {
+            MarkSelection::Matching(MarkFilter {
                 types: of.types,
                 target,
                 up_to: up_to.transpose()?,
-                is_counted: is_counted(ctx),
+                is_counted: is_count_selected(ctx),
             })
         }
     };
@@ -160,7 +160,7 @@ impl MarkMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
-        apply(ctx, select, user, Change::Read).await
+        apply_mark(ctx, select, user, ItemChange::Read).await
     }
 
     /// Marks items unread.
@@ -172,7 +172,7 @@ impl MarkMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
-        apply(ctx, select, user, Change::Unread).await
+        apply_mark(ctx, select, user, ItemChange::Unread).await
     }
 
     /// Archives items, which leave the inbox and its counts. They stay read or unread as they are.
@@ -184,7 +184,7 @@ impl MarkMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
-        apply(ctx, select, user, Change::Archive).await
+        apply_mark(ctx, select, user, ItemChange::Archive).await
     }
 
     /// Puts archived items back into the inbox, read or unread as they were.
@@ -196,7 +196,7 @@ impl MarkMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
-        apply(ctx, select, user, Change::Unarchive).await
+        apply_mark(ctx, select, user, ItemChange::Unarchive).await
     }
 
     /// Deletes items for good. `matching` leaves out archived items; delete those by `ids`.
@@ -208,7 +208,7 @@ impl MarkMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
-        apply(ctx, select, user, Change::Delete).await
+        apply_mark(ctx, select, user, ItemChange::Delete).await
     }
 
     /// The user looked at the inbox, or at one type: items of AUTO types become read and, for the whole inbox, nothing
@@ -222,8 +222,8 @@ impl MarkMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<InboxItemsPayload> {
-        let (call, user) = subject(ctx, user.as_ref()).await?;
-        let marked = mark::see(call.app, call.tenant, user, r#type.as_deref(), is_counted(ctx)).await?;
+        let (call, user) = find_inbox_owner(ctx, user.as_ref()).await?;
+        let marked = mark::record_seen(call.app, call.tenant, user, r#type.as_deref(), is_count_selected(ctx)).await?;
         Ok(InboxItemsPayload { marked, user, items: Vec::new(), deleted_ids: Vec::new() })
     }
 }

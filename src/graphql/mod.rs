@@ -72,22 +72,22 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::database::{Act, Party};
-use crate::domain::live::Live;
+use crate::database::{PendingAudit, Principal};
+use crate::domain::live::LiveRooms;
 use crate::domain::notification::SearchBudget;
 use crate::error::Error;
-use admission::Admission;
-pub use admission::{Admitted, Allowance, Bucket, Route, Share};
-pub use budget::Budget;
-use entities::Entities;
-pub use errors::code as error_code;
-use errors::failed;
-use event::Events;
-pub use event::Filled;
-pub use flight::{Operation, code as outcome};
-pub use json::value as json_value;
-pub use poll::{Known, Poll};
-pub use viewer::{Viewer, Who};
+use admission::AdmissionControl;
+pub use admission::{AdmittedRequest, PublicRoute, RateLimit, RateScope, TokenBucket};
+pub use budget::ResponseBudget;
+use entities::EntityLoader;
+pub use errors::error_code;
+use errors::error_response;
+use event::EventExecutor;
+pub use event::PersonalizedResponse;
+pub use flight::{OperationName, response_code as outcome};
+pub use json::json_to_value as json_value;
+pub use poll::{CacheableQuery, ReusableResponse};
+pub use viewer::{CallerIdentity, Viewer};
 
 /// All queries.
 #[derive(Default, MergedObject)]
@@ -143,15 +143,15 @@ pub struct Mutation(
 #[derive(Default, MergedSubscription)]
 pub struct Subscription(live::InboxSubscription);
 
-type Library = AsyncGraphqlSchema<Query, Mutation, Subscription>;
+type GraphqlSchema = AsyncGraphqlSchema<Query, Mutation, Subscription>;
 
 /// The API of a running server.
 #[derive(Clone)]
 pub struct Schema {
     app: Arc<App>,
-    library: Library,
-    events: Events,
-    admission: Admission,
+    library: GraphqlSchema,
+    events: EventExecutor,
+    admission: AdmissionControl,
 }
 
 impl std::fmt::Debug for Schema {
@@ -161,22 +161,22 @@ impl std::fmt::Debug for Schema {
 }
 
 /// A response on its way to a client.
-pub enum Answer {
+pub enum StreamResponse {
     /// A response of the library, and its size limit.
-    Executed(Box<Response>, Budget),
+    Executed(Box<Response>, ResponseBudget),
     /// A response without errors, shared with other subscribers.
-    Common(Filled),
+    Common(PersonalizedResponse),
 }
 
-impl Answer {
+impl StreamResponse {
     /// Its JSON.
     pub fn into_text(self) -> String {
         match self {
             Self::Executed(response, budget) => {
                 let refused = |refusal: Box<Response>| serde_json::to_string(&refusal).unwrap_or_default();
-                budget.json(&response).unwrap_or_else(refused)
+                budget.to_json(&response).unwrap_or_else(refused)
             }
-            Self::Common(filled) => filled.text(),
+            Self::Common(filled) => filled.to_json(),
         }
     }
 }
@@ -186,31 +186,31 @@ const RECURSION: usize = 200;
 
 impl Schema {
     /// The API over `app`, with the sessions of this process.
-    pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
-        let admission = Admission::new(&app);
+    pub fn new(app: Arc<App>, live: Arc<LiveRooms>) -> Self {
+        let admission = AdmissionControl::new(&app);
         // What the guard admits is valid; the fast mode does not check it again.
-        let library = builder()
+        let library = schema_builder()
             .validation_mode(ValidationMode::Fast)
             .data(app.clone())
             .data(live)
             .data(admission.rates.clone())
             .finish();
-        Self { library, events: Events::new(app.clone()), admission, app }
+        Self { library, events: EventExecutor::new(app.clone()), admission, app }
     }
 
     /// The API in the schema definition language, as `schema.graphql` keeps it.
-    pub fn sdl() -> String {
-        Self::written(SDLExportOptions::new().include_specified_by())
+    pub fn export_sdl() -> String {
+        Self::sorted_sdl(SDLExportOptions::new().include_specified_by())
     }
 
     /// The same as a subgraph of Apollo Federation 2, with its subscriptions.
-    pub fn subgraph() -> String {
-        Self::written(SDLExportOptions::new().federation().compose_directive())
+    pub fn export_subgraph() -> String {
+        Self::sorted_sdl(SDLExportOptions::new().federation().compose_directive())
     }
 
-    fn written(options: SDLExportOptions) -> String {
+    fn sorted_sdl(options: SDLExportOptions) -> String {
         let options = options.sorted_fields().sorted_arguments().sorted_enum_items();
-        let mut sdl = builder().finish().sdl_with_options(options);
+        let mut sdl = schema_builder().finish().sdl_with_options(options);
         sdl.truncate(sdl.trim_end().len());
         sdl.push('\n');
         sdl
@@ -218,29 +218,29 @@ impl Schema {
 
     /// Counts one operation of a caller before the server looks at the request. `Err` is the response if the rate is
     /// used up.
-    pub async fn knock(&self, viewer: &Viewer) -> Result<(), Response> {
-        let counted = self.admission.knock(&self.app, viewer).await;
-        counted.inspect_err(|refusal| flight::refused(&self.app, Some(viewer), refusal))
+    pub async fn charge(&self, viewer: &Viewer) -> Result<(), Response> {
+        let counted = self.admission.charge(&self.app, viewer).await;
+        counted.inspect_err(|refusal| flight::count_refusal(&self.app, Some(viewer), refusal))
     }
 
     /// Counts a request without a token against each of these shares in order, and stops at the first that is used up.
-    pub async fn knock_without_token(&self, shares: &[Share<'_>]) -> Result<(), Response> {
-        let counted = self.admission.knock_without_token(&self.app, shares).await;
-        counted.inspect_err(|refusal| flight::refused(&self.app, None, refusal))
+    pub async fn charge_without_token(&self, shares: &[RateScope<'_>]) -> Result<(), Response> {
+        let counted = self.admission.charge_without_token(&self.app, shares).await;
+        counted.inspect_err(|refusal| flight::count_refusal(&self.app, None, refusal))
     }
 
     /// A permit for a request in progress that has no document, until it is dropped. `Err` is the response if there is
     /// none.
-    pub fn place(&self) -> Result<OwnedSemaphorePermit, Box<Response>> {
-        self.admission.place(&self.app).inspect_err(|refusal| flight::refused(&self.app, None, refusal))
+    pub fn acquire_permit(&self) -> Result<OwnedSemaphorePermit, Box<Response>> {
+        self.admission.acquire_permit(&self.app).inspect_err(|refusal| flight::count_refusal(&self.app, None, refusal))
     }
 
     /// Admits a request that may be executed, with its document parsed. `Err` is the response to a refused one.
     ///
-    /// Every transport calls this after `knock`. Without a viewer only introspection passes.
-    pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<Admitted, Response> {
+    /// Every transport calls this after `charge`. Without a viewer only introspection passes.
+    pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<AdmittedRequest, Response> {
         let admitted = self.admission.admit(&self.app, viewer, request).await;
-        admitted.inspect_err(|refusal| flight::refused(&self.app, viewer, refusal))
+        admitted.inspect_err(|refusal| flight::count_refusal(&self.app, viewer, refusal))
     }
 
     /// Executes an admitted query or mutation. The fields of a mutation run one after the other and stop at the first
@@ -248,17 +248,17 @@ impl Schema {
     ///
     /// A mutation that has begun runs to its end and counts as in progress until then, even if its caller is gone. A
     /// query ends with its caller.
-    pub async fn run(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
-        let span = admitted.operation.span();
-        self.fly(viewer, admitted).instrument(span).await
+    pub async fn run(&self, viewer: Option<Viewer>, admitted: AdmittedRequest) -> Response {
+        let span = admitted.operation.trace_span();
+        self.execute_admitted(viewer, admitted).instrument(span).await
     }
 
-    async fn fly(&self, viewer: Option<Viewer>, admitted: Admitted) -> Response {
-        let Admitted { request, operation, document, mut flight } = admitted;
-        let party = viewer.as_ref().map_or_else(|| Party::tenant(0), Viewer::party);
-        let budget = self.budget(viewer.as_ref());
-        let request = with(request, document, viewer)
-            .data(Entities::default())
+    async fn execute_admitted(&self, viewer: Option<Viewer>, admitted: AdmittedRequest) -> Response {
+        let AdmittedRequest { request, operation, document, mut flight } = admitted;
+        let party = viewer.as_ref().map_or_else(|| Principal::for_tenant(0), Viewer::principal);
+        let budget = self.response_budget(viewer.as_ref());
+        let request = build_request(request, document, viewer)
+            .data(EntityLoader::default())
             .data(SearchBudget::default())
             .data(budget.clone());
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
@@ -266,77 +266,86 @@ impl Schema {
             let library = self.library.clone();
             let running = tokio::spawn(
                 async move {
-                    let executing = Act::followed(party.does(caught(library.execute(request))));
-                    let response = budget.kept(executing.await);
-                    flight.answered(&response);
+                    let executing = PendingAudit::audit_scope(party.run_as(catch_panic(library.execute(request))));
+                    let response = budget.check_response(executing.await);
+                    flight.record_response(&response);
                     response
                 }
                 .in_current_span(),
             );
             return match tokio::time::timeout(most, running).await {
                 Ok(Ok(response)) => response,
-                Ok(Err(cause)) => failed(Error::internal(cause)),
-                Err(_) => failed(Error::Unavailable(
+                Ok(Err(cause)) => error_response(Error::internal(cause)),
+                Err(_) => error_response(Error::Unavailable(
                     "the mutation took too long, and may or may not have been applied".into(),
                 )),
             };
         }
         // Boxed: it is large, and every layer up to the connection would move it.
-        let executed = party.does(caught(self.library.execute(request))).boxed();
-        let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| late());
-        let response = budget.kept(response);
-        flight.answered(&response);
+        let executed = party.run_as(catch_panic(self.library.execute(request))).boxed();
+        let response = tokio::time::timeout(most, executed).await.unwrap_or_else(|_| timeout_response());
+        let response = budget.check_response(response);
+        flight.record_response(&response);
         response
     }
 
     /// Whether responses to polls are cached.
-    pub fn remembers(&self) -> bool {
-        self.app.caches.answers.is_on()
+    pub fn has_response_cache(&self) -> bool {
+        self.app.caches.answers.is_enabled()
     }
 
     /// The cached response to a poll, if it is still valid. `Err` is the response if the database is unavailable or
     /// exceeds the configured time. Other errors are left to the execution.
-    pub async fn known(&self, poll: &Poll) -> Result<Option<Known>, Box<Response>> {
+    pub async fn cached_response(&self, poll: &CacheableQuery) -> Result<Option<ReusableResponse>, Box<Response>> {
         let most = Duration::from_millis(self.app.config.limits.execution_millis);
-        match tokio::time::timeout(most, poll.known(self)).await {
+        match tokio::time::timeout(most, poll.find_response(self)).await {
             Ok(Ok(known)) => Ok(known),
-            Ok(Err(error @ Error::Unavailable(_))) => Err(Box::new(failed(error))),
+            Ok(Err(error @ Error::Unavailable(_))) => Err(Box::new(error_response(error))),
             Ok(Err(_)) => Ok(None),
-            Err(_) => Err(Box::new(late())),
+            Err(_) => Err(Box::new(timeout_response())),
         }
     }
 
     /// The size limit of a response to a caller.
-    pub fn budget(&self, viewer: Option<&Viewer>) -> Budget {
-        Budget::of(&self.app.config.limits, viewer)
+    pub fn response_budget(&self, viewer: Option<&Viewer>) -> ResponseBudget {
+        ResponseBudget::for_viewer(&self.app.config.limits, viewer)
     }
 
     /// Waits until no query or mutation is in progress.
-    pub async fn landed(&self) {
-        self.admission.landed(&self.app).await;
+    pub async fn wait_idle(&self) {
+        self.admission.wait_idle(&self.app).await;
     }
 
     /// The responses to an admitted subscription, or the one response to another operation.
     ///
     /// A panic ends the stream with an error. Subscriptions have no time limit.
-    pub fn stream(&self, viewer: Viewer, admitted: Admitted) -> impl Stream<Item = Answer> + Send + use<> {
+    pub fn stream(
+        &self,
+        viewer: Viewer,
+        admitted: AdmittedRequest,
+    ) -> impl Stream<Item = StreamResponse> + Send + use<> {
         let schema = self.clone();
         if admitted.operation.kind != OperationType::Subscription {
-            let budget = self.budget(Some(&viewer));
-            let answer = async move { Answer::Executed(Box::new(schema.run(Some(viewer), admitted).await), budget) };
+            let budget = self.response_budget(Some(&viewer));
+            let answer =
+                async move { StreamResponse::Executed(Box::new(schema.run(Some(viewer), admitted).await), budget) };
             return Either::Left(stream::once(answer.in_current_span().boxed()));
         }
-        Either::Right(self.events.clone().answers(self.library.clone(), viewer, admitted))
+        Either::Right(self.events.clone().response_stream(self.library.clone(), viewer, admitted))
     }
 }
 
 /// The response to a query that exceeded the time limit.
-fn late() -> Response {
-    failed(Error::Unavailable("the query took too long: request less, or try again in a moment".into()))
+fn timeout_response() -> Response {
+    error_response(Error::Unavailable("the query took too long: request less, or try again in a moment".into()))
 }
 
 /// A request that the library can execute.
-fn with(mut request: Request, document: Arc<Positioned<OperationDefinition>>, viewer: Option<Viewer>) -> Request {
+fn build_request(
+    mut request: Request,
+    document: Arc<Positioned<OperationDefinition>>,
+    viewer: Option<Viewer>,
+) -> Request {
     let operations = DocumentOperations::Single(Arc::unwrap_or_clone(document));
     request.set_parsed_query(ExecutableDocument { operations, fragments: HashMap::new() });
     match viewer {
@@ -346,17 +355,17 @@ fn with(mut request: Request, document: Arc<Positioned<OperationDefinition>>, vi
 }
 
 /// The response of an execution. Translates errors, and turns a panic into one.
-async fn caught(execution: impl Future<Output = Response>) -> Response {
+async fn catch_panic(execution: impl Future<Output = Response>) -> Response {
     let response = AssertUnwindSafe(execution).catch_unwind().await;
-    let mut response = response.unwrap_or_else(|_| failed(Error::internal("a resolver panicked")));
+    let mut response = response.unwrap_or_else(|_| error_response(Error::internal("a resolver panicked")));
     for error in &mut response.errors {
-        entities::place(error);
-        errors::translate(error, "BAD_USER_INPUT");
+        entities::add_entity_index(error);
+        errors::add_extensions(error, "BAD_USER_INPUT");
     }
     response
 }
 
-fn builder() -> async_graphql::SchemaBuilder<Query, Mutation, Subscription> {
+fn schema_builder() -> async_graphql::SchemaBuilder<Query, Mutation, Subscription> {
     AsyncGraphqlSchema::build(Query::default(), Mutation::default(), Subscription::default())
         .enable_subscription_in_federation()
         .limit_recursive_depth(RECURSION)

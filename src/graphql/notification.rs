@@ -5,24 +5,24 @@ use std::sync::Arc;
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 use serde_json::Value;
 
-use super::audit::{AuditActor, AuditEntry, SharedHistories};
+use super::audit::{AuditActor, AuditEntry, HistoryLoader};
 use super::catalogue::MessageType;
-use super::channel::Target;
-use super::context::{Call, STAFF};
-use super::group::Group;
+use super::channel::TopicTarget;
+use super::context::{CallContext, STAFF};
+use super::group::UserGroup;
 use super::inbox::NotificationKind;
-use super::json::Json;
-use super::outbound::{NotificationDeliveries, SharedFigures};
-use super::scalars::{Instant, int};
-use super::siblings::Siblings;
-use super::stats::{NotificationHour, NotificationStats, SharedHours};
+use super::json::JsonScalar;
+use super::outbound::{DeliveryCountLoader, NotificationDeliveries};
+use super::scalars::{DateTimeScalar, to_int};
+use super::siblings::UserLoader;
+use super::stats::{HourLoader, NotificationHour, NotificationStats};
 use super::user::User;
 use crate::domain::{catalogue, channel, notification};
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 /// State of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "notification::Status")]
+#[graphql(remote = "notification::NotificationState")]
 pub enum NotificationStatus {
     /// It waits for its `publishAt`.
     Scheduled,
@@ -47,23 +47,23 @@ pub struct ShownNotification {
 
 /// A notification as sent: one object, however many users it reaches.
 #[derive(Clone)]
-pub struct Notification {
+pub struct SentNotification {
     of: Box<notification::Notification>,
     sender: Option<User>,
-    figures: Arc<SharedFigures>,
-    histories: Arc<SharedHistories>,
-    hours: Arc<SharedHours>,
+    figures: Arc<DeliveryCountLoader>,
+    histories: Arc<HistoryLoader>,
+    hours: Arc<HourLoader>,
 }
 
-impl Notification {
+impl SentNotification {
     /// Notifications of a request. Their senders, figures, histories and hours are each read in one batch.
-    pub fn list(all: Vec<notification::Notification>) -> Vec<Self> {
-        let siblings = Siblings::of(all.iter().filter_map(|of| of.sender).collect());
-        let figures = SharedFigures::of(all.iter().map(|of| of.id).collect());
-        let histories = SharedHistories::of(all.iter().map(|of| of.id).collect());
-        let hours = SharedHours::of(all.iter().filter_map(|of| of.seq).collect());
+    pub fn from_notifications(all: Vec<notification::Notification>) -> Vec<Self> {
+        let siblings = UserLoader::for_users(all.iter().filter_map(|of| of.sender).collect());
+        let figures = DeliveryCountLoader::for_keys(all.iter().map(|of| of.id).collect());
+        let histories = HistoryLoader::for_keys(all.iter().map(|of| of.id).collect());
+        let hours = HourLoader::for_keys(all.iter().filter_map(|of| of.seq).collect());
         let list = all.into_iter().map(|of| {
-            let sender = of.sender.map(|sender| User::among(&siblings, sender));
+            let sender = of.sender.map(|sender| User::in_batch(&siblings, sender));
             Self {
                 of: Box::new(of),
                 sender,
@@ -76,20 +76,20 @@ impl Notification {
     }
 
     /// A single notification.
-    pub fn alone(of: notification::Notification) -> Self {
-        let sender = of.sender.map(User::alone);
-        let (figures, histories) = (SharedFigures::of(vec![of.id]), SharedHistories::of(vec![of.id]));
-        let hours = SharedHours::of(of.seq.into_iter().collect());
+    pub fn from_notification(of: notification::Notification) -> Self {
+        let sender = of.sender.map(User::for_user);
+        let (figures, histories) = (DeliveryCountLoader::for_keys(vec![of.id]), HistoryLoader::for_keys(vec![of.id]));
+        let hours = HourLoader::for_keys(of.seq.into_iter().collect());
         Self { of: Box::new(of), sender, figures, histories, hours }
     }
 }
 
 /// A notification as sent: one object, however many users it reaches.
 #[Object(name = "SentNotification")]
-impl Notification {
+impl SentNotification {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Notification, 0, self.of.id))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Notification, 0, self.of.id))
     }
 
     /// Its kind.
@@ -104,7 +104,7 @@ impl Notification {
 
     /// Its state.
     async fn status(&self, ctx: &Context<'_>) -> NotificationStatus {
-        self.of.status(Call::of(ctx).app.now()).into()
+        self.of.status(CallContext::from_context(ctx).app.now()).into()
     }
 
     /// As sent, or the type's title if it was sent without one. Readers see it rendered by the type's template.
@@ -124,19 +124,19 @@ impl Notification {
 
     /// As readers see it, rendered by its type's template. SERVICE, ADMIN.
     async fn shown(&self, ctx: &Context<'_>) -> Result<ShownNotification> {
-        let call = Call::by(ctx, STAFF)?;
+        let call = CallContext::with_role(ctx, STAFF)?;
         let sender = match &self.sender {
-            Some(sender) => Some(sender.read(call).await?.as_ref().clone()),
+            Some(sender) => Some(sender.load_profile(call).await?.as_ref().clone()),
             None => None,
         };
-        let catalogue = catalogue::cached(call.app, call.tenant).await?;
-        let content = notification::content(&self.of, sender, catalogue);
+        let catalogue = catalogue::load_cached(call.app, call.tenant).await?;
+        let content = notification::render_content(&self.of, sender, catalogue);
         Ok(ShownNotification { title: content.title(), body: content.body(), link: content.link() })
     }
 
     /// The sender's `data`, unchanged.
-    async fn data(&self) -> Option<Json> {
-        self.of.content.data.clone().map(Json)
+    async fn data(&self) -> Option<JsonScalar> {
+        self.of.content.data.clone().map(JsonScalar)
     }
 
     /// The user who sent it or, for a reminder, who did the action.
@@ -145,7 +145,7 @@ impl Notification {
     }
 
     /// The target of a reminder.
-    async fn target(&self) -> Option<Target> {
+    async fn target(&self) -> Option<TopicTarget> {
         self.of.target.clone().map(Into::into)
     }
 
@@ -155,37 +155,37 @@ impl Notification {
     }
 
     /// Its own audience.
-    async fn audience(&self) -> Audience<'_> {
-        Audience(&self.of.audience)
+    async fn audience(&self) -> NotificationAudience<'_> {
+        NotificationAudience(&self.of.audience)
     }
 
     /// When it was submitted, to this server or to the system that it was imported from.
-    async fn created_at(&self) -> Instant {
+    async fn created_at(&self) -> DateTimeScalar {
         self.of.created_at.into()
     }
 
     /// When its text was last amended.
-    async fn updated_at(&self) -> Option<Instant> {
+    async fn updated_at(&self) -> Option<DateTimeScalar> {
         self.of.updated_at.map(Into::into)
     }
 
     /// When it is, or was, due to be published; null if it was not scheduled.
-    async fn publish_at(&self) -> Option<Instant> {
+    async fn publish_at(&self) -> Option<DateTimeScalar> {
         self.of.publish_at.map(Into::into)
     }
 
     /// When it was published; null while it is scheduled.
-    async fn published_at(&self) -> Option<Instant> {
+    async fn published_at(&self) -> Option<DateTimeScalar> {
         self.of.published_at.map(Into::into)
     }
 
     /// From then on it is in no list and no count.
-    async fn expires_at(&self) -> Option<Instant> {
+    async fn expires_at(&self) -> Option<DateTimeScalar> {
         self.of.expires_at.map(Into::into)
     }
 
     /// When it was retracted.
-    async fn retracted_at(&self) -> Option<Instant> {
+    async fn retracted_at(&self) -> Option<DateTimeScalar> {
         self.of.retracted_at.map(Into::into)
     }
 
@@ -193,14 +193,14 @@ impl Notification {
     /// ADMIN.
     #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
     async fn sent_by(&self, ctx: &Context<'_>) -> Result<Option<AuditActor>> {
-        Call::by(ctx, STAFF)?;
+        CallContext::with_role(ctx, STAFF)?;
         Ok(self.of.sent_by.clone().map(Into::into))
     }
 
     /// What services and operators did to it since: amendments, postponements and the retraction, newest first, at most
     /// 20. SERVICE, ADMIN.
     async fn history(&self, ctx: &Context<'_>) -> Result<Vec<AuditEntry>> {
-        self.histories.shown(Call::by(ctx, STAFF)?, self.of.id).await
+        self.histories.load_entries(CallContext::with_role(ctx, STAFF)?, self.of.id).await
     }
 
     /// Code of the rule that raised it; null if a caller sent it.
@@ -209,49 +209,49 @@ impl Notification {
     }
 
     /// Key of the row that the rule raised it for: column → value.
-    async fn row_key(&self) -> Option<Json> {
-        self.of.raised.as_ref().map(|raised| Json(Value::Object(raised.key.clone())))
+    async fn row_key(&self) -> Option<JsonScalar> {
+        self.of.raised.as_ref().map(|raised| JsonScalar(Value::Object(raised.key.clone())))
     }
 
     /// How many users it addressed, reached, and was read by. Counts lag by up to a minute, so that reads never wait
     /// for counting.
     async fn stats(&self) -> NotificationStats {
-        NotificationStats::of(&self.of)
+        NotificationStats::from_notification(&self.of)
     }
 
     /// Growth of `stats` by hour, oldest first, without hours of no growth; the first 1,000 hours. Empty for a message,
     /// which is for one user. Deliveries to named users at publication are in no hour. SERVICE, ADMIN.
     async fn stats_by_hour(&self, ctx: &Context<'_>) -> Result<Vec<NotificationHour>> {
-        self.hours.shown(Call::by(ctx, STAFF)?, self.of.seq).await
+        self.hours.load_hours(CallContext::with_role(ctx, STAFF)?, self.of.seq).await
     }
 
     /// Its deliveries outside of the inbox, by channel; channels without any are left out. Deliveries are counted while
     /// they are kept: for the retention window, and as long as their endpoint or relay exists. SERVICE, ADMIN.
     async fn deliveries(&self, ctx: &Context<'_>) -> Result<Vec<NotificationDeliveries>> {
-        self.figures.shown(Call::by(ctx, STAFF)?, self.of.id).await
+        self.figures.load_counts(CallContext::with_role(ctx, STAFF)?, self.of.id).await
     }
 }
 
 /// The audience that a notification names. A reminder names none: its subscriptions decide.
-pub struct Audience<'a>(&'a notification::Audience);
+pub struct NotificationAudience<'a>(&'a notification::DirectAudience);
 
 /// The audience that a notification names. A reminder names none: its subscriptions decide.
 #[Object(name = "NotificationAudience")]
-impl Audience<'_> {
+impl NotificationAudience<'_> {
     /// Whether it is for all users of the tenant.
     async fn everyone(&self) -> bool {
         self.0.everyone
     }
 
     /// The groups among them that still exist, by code.
-    async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<Group>> {
-        let call = Call::of(ctx);
+    async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<UserGroup>> {
+        let call = CallContext::from_context(ctx);
         let mut groups = channel::named_groups(&call.app.db.read, call.tenant, &self.0.groups).await?;
-        Ok(Group::list(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
+        Ok(UserGroup::from_groups(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
     }
 
     /// Number of users named by id.
     async fn user_count(&self) -> i32 {
-        int(self.0.users)
+        to_int(self.0.users)
     }
 }

@@ -6,17 +6,17 @@ use async_graphql::resolver_utils::{EnumType, enum_value};
 use crate::error::{Error, Result};
 
 /// A patch and the fields that it erases.
-pub struct Patching<Field>(Vec<Field>);
+pub struct FieldPatch<Field>(Vec<Field>);
 
-impl<Field: EnumType> Patching<Field> {
+impl<Field: EnumType> FieldPatch<Field> {
     /// A patch that erases these fields.
-    pub fn of(clear: Option<Vec<Field>>) -> Self {
+    pub fn from_cleared(clear: Option<Vec<Field>>) -> Self {
         Self(clear.unwrap_or_default())
     }
 
     /// `None` if the field stays, `Some(None)` if it is erased. `BAD_USER_INPUT` if it is given and erased.
     #[expect(clippy::option_option, reason = "a change to a value or to null, or no change")]
-    pub fn change<T>(&self, field: Field, given: Option<T>) -> Result<Option<Option<T>>> {
+    pub fn field_change<T>(&self, field: Field, given: Option<T>) -> Result<Option<Option<T>>> {
         match (given, self.0.contains(&field)) {
             (Some(_), true) => {
                 let name = if let Value::Enum(name) = enum_value(field) { name.to_string() } else { String::new() };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::budget::Budget;
+use super::budget::ResponseBudget;
 use async_graphql::indexmap::IndexMap;
 use async_graphql::parser::types::{Field, Selection};
 use async_graphql::registry::Registry;
@@ -19,9 +19,9 @@ use futures_util::poll;
 /// overview of 8 types has 130 fields, and none of them waits. Here the future of an object contains the futures of its
 /// fields, so rare and large ones must be boxed at their beginning.
 #[derive(Clone)]
-pub struct Plain<T>(pub T);
+pub struct InlineObject<T>(pub T);
 
-impl<T: ContainerType> OutputType for Plain<T> {
+impl<T: ContainerType> OutputType for InlineObject<T> {
     fn type_name() -> Cow<'static, str> {
         T::type_name()
     }
@@ -36,7 +36,7 @@ impl<T: ContainerType> OutputType for Plain<T> {
 
     async fn resolve(&self, ctx: &ContextSelectionSet<'_>, _field: &Positioned<Field>) -> ServerResult<Value> {
         let selections = &ctx.item.node.items;
-        let budget = ctx.data_opt::<Budget>();
+        let budget = ctx.data_opt::<ResponseBudget>();
         let mut object = IndexMap::with_capacity(selections.len());
         for selection in selections {
             // The guard has merged equal fields, and expanded fragments unless their type is only known at run time.
@@ -47,7 +47,7 @@ impl<T: ContainerType> OutputType for Plain<T> {
                 _ => self.0.resolve_field(&ctx.with_field(field)).await?.unwrap_or_default(),
             };
             if let Some(budget) = budget.filter(|_| field.node.selection_set.node.items.is_empty()) {
-                let room = budget.take(&key, &value);
+                let room = budget.charge_field(&key, &value);
                 room.map_err(|error| {
                     ctx.set_error_path(async_graphql::Error::from(error).into_server_error(field.pos))
                 })?;
@@ -60,9 +60,9 @@ impl<T: ContainerType> OutputType for Plain<T> {
 
 /// A list of items that are resolved inline, one after the other, until one of them has to wait. The remaining items
 /// then run concurrently.
-pub struct Row<T>(pub Vec<T>);
+pub struct InlineList<T>(pub Vec<T>);
 
-impl<T: OutputType> OutputType for Row<T> {
+impl<T: OutputType> OutputType for InlineList<T> {
     fn type_name() -> Cow<'static, str> {
         Vec::<T>::type_name()
     }

@@ -8,10 +8,10 @@ use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject
 use entity::ids::UserId;
 use futures_util::FutureExt;
 
-use super::account::Subject;
+use super::account::MutationSubject;
 use super::catalogue::DeliveryChannel;
-use super::context::{ADMIN, Call, STAFF};
-use crate::domain::preference::{self, Change, Changes};
+use super::context::{ADMIN, CallContext, STAFF};
+use crate::domain::preference::{self, PreferenceChange, PreferenceChanges};
 use crate::error::Error;
 
 /// Where the state of a switch comes from.
@@ -26,7 +26,7 @@ pub enum PreferenceSource {
 /// A switch for an action or a message type.
 #[derive(SimpleObject)]
 #[graphql(name = "NotificationPreference")]
-pub struct Preference {
+pub struct NotificationPreference {
     /// An action, such as `comment`, or a message type's code.
     pub code: String,
     /// Whether it is on.
@@ -53,31 +53,34 @@ pub struct ChannelPreference {
 /// is mandatory. A channel delivers it only if its own switch is on, too.
 #[derive(SimpleObject)]
 #[graphql(name = "NotificationPreferences")]
-pub struct Preferences {
+pub struct NotificationPreferences {
     /// All actions that have a default or that the user has set, by code.
-    pub actions: Vec<Preference>,
+    pub actions: Vec<NotificationPreference>,
     /// Every message type, in catalogue order.
-    pub types: Vec<Preference>,
+    pub types: Vec<NotificationPreference>,
     /// All message types with each channel that has a delivery rule or a switch, in catalogue order.
     pub channels: Vec<ChannelPreference>,
 }
 
-impl Preferences {
+impl NotificationPreferences {
     /// The switches of a user.
-    pub async fn of(call: Call<'_>, user: UserId) -> Result<Self> {
-        Ok(preference::of(call.app, call.tenant, user).await?.into())
+    pub async fn load_for_user(call: CallContext<'_>, user: UserId) -> Result<Self> {
+        Ok(preference::load_for_user(call.app, call.tenant, user).await?.into())
     }
 }
 
-impl From<preference::Preferences> for Preferences {
-    fn from(of: preference::Preferences) -> Self {
+impl From<preference::PreferenceSet> for NotificationPreferences {
+    fn from(of: preference::PreferenceSet) -> Self {
         let source = |is_own| if is_own { PreferenceSource::User } else { PreferenceSource::Default };
-        let switch =
-            |of: preference::Preference| Preference { code: of.code, enabled: of.enabled, source: source(of.is_own) };
+        let switch = |of: preference::PreferenceSwitch| NotificationPreference {
+            code: of.code,
+            enabled: of.enabled,
+            source: source(of.is_own),
+        };
         let by_channel = |preference::ChannelPreference { kind, of }| {
             Some(ChannelPreference {
                 message_type: of.code,
-                channel: DeliveryChannel::of(kind)?,
+                channel: DeliveryChannel::for_destination(kind)?,
                 enabled: of.enabled,
                 source: source(of.is_own),
             })
@@ -123,7 +126,7 @@ pub struct ChannelPreferenceKeyInput {
 }
 
 /// The arguments of a mutation.
-struct Given {
+struct PreferenceArguments {
     actions: Option<Vec<PreferenceInput>>,
     types: Option<Vec<PreferenceInput>>,
     channels: Option<Vec<ChannelPreferenceInput>>,
@@ -132,29 +135,29 @@ struct Given {
     reset_channels: Option<Vec<ChannelPreferenceKeyInput>>,
 }
 
-impl Given {
+impl PreferenceArguments {
     /// For each kind, the switches to set, then those to reset to the default.
-    fn read(self) -> crate::error::Result<Changes> {
+    fn into_changes(self) -> crate::error::Result<PreferenceChanges> {
         let switches = |set: Option<Vec<PreferenceInput>>, field: &str, reset: Option<Vec<String>>| {
             let set = set.unwrap_or_default().into_iter().map(|input| (input.code, input.enabled)).collect();
-            let all = both(set, field, reset.unwrap_or_default(), String::as_str);
-            all.map(|all| all.into_iter().map(|(code, enabled)| Change { code, enabled }).collect::<Vec<_>>())
+            let all = merge_switches(set, field, reset.unwrap_or_default(), String::as_str);
+            all.map(|all| all.into_iter().map(|(code, enabled)| PreferenceChange { code, enabled }).collect::<Vec<_>>())
         };
         let set = self.channels.unwrap_or_default().into_iter();
         let set = set.map(|input| ((input.message_type, input.channel), input.enabled)).collect();
         let reset = self.reset_channels.unwrap_or_default().into_iter();
         let reset = reset.map(|input| (input.message_type, input.channel)).collect();
-        let channels = both(set, "resetChannels", reset, |(code, _)| code)?.into_iter();
-        Ok(Changes {
+        let channels = merge_switches(set, "resetChannels", reset, |(code, _)| code)?.into_iter();
+        Ok(PreferenceChanges {
             actions: switches(self.actions, "resetActions", self.reset_actions)?,
             types: switches(self.types, "resetTypes", self.reset_types)?,
-            channels: channels.map(|((code, by), enabled)| (by.into(), Change { code, enabled })).collect(),
+            channels: channels.map(|((code, by), enabled)| (by.into(), PreferenceChange { code, enabled })).collect(),
         })
     }
 }
 
 /// The switches to set, then those to reset to the default; `BAD_USER_INPUT` if one is in both lists.
-fn both<K: Eq + Hash>(
+fn merge_switches<K: Eq + Hash>(
     set: Vec<(K, bool)>,
     field: &str,
     reset: Vec<K>,
@@ -173,18 +176,18 @@ fn both<K: Eq + Hash>(
 #[derive(SimpleObject)]
 pub struct PreferencesPayload {
     /// All switches of the user after the change.
-    pub preferences: Preferences,
+    pub preferences: NotificationPreferences,
     #[graphql(flatten)]
-    pub subject: Subject,
+    pub subject: MutationSubject,
 }
 
 /// The result of setting defaults.
 #[derive(SimpleObject)]
 pub struct DefaultPreferencesPayload {
     /// Every message type, in catalogue order.
-    pub types: Vec<Preference>,
+    pub types: Vec<NotificationPreference>,
     /// All actions that have a default, by code.
-    pub actions: Vec<Preference>,
+    pub actions: Vec<NotificationPreference>,
     /// All message types with each channel that has a delivery rule or a default, in catalogue order.
     pub channels: Vec<ChannelPreference>,
 }
@@ -195,9 +198,9 @@ pub struct PreferenceQuery;
 #[Object]
 impl PreferenceQuery {
     /// The tenant's defaults, as `saveDefaultPreferences` returns them. SERVICE, ADMIN.
-    async fn default_preferences(&self, ctx: &Context<'_>) -> Result<Preferences> {
-        let call = Call::by(ctx, STAFF)?;
-        Ok(preference::defaults(call.app, call.tenant).await?.into())
+    async fn default_preferences(&self, ctx: &Context<'_>) -> Result<NotificationPreferences> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        Ok(preference::load_defaults(call.app, call.tenant).await?.into())
     }
 }
 
@@ -225,14 +228,18 @@ impl PreferenceMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<PreferencesPayload> {
-        let call = Call::of(ctx);
+        let call = CallContext::from_context(ctx);
         // First, so that bad input creates no user.
-        let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
-        let user = call.subject("user", user.as_ref()).await?;
-        call.audits(ctx, audit_entry::Subject::User, &[user]);
+        let changes = PreferenceArguments { actions, types, channels, reset_actions, reset_types, reset_channels }
+            .into_changes()?;
+        let user = call.mention_subject("user", user.as_ref()).await?;
+        call.start_audit(ctx, audit_entry::SubjectKind::User, &[user]);
         let many = changes.actions.iter().filter(|change| change.enabled.is_some()).count();
-        call.making(ctx, many, preference::update(call.app, call.tenant, user, &changes).boxed()).await?;
-        Ok(PreferencesPayload { preferences: Preferences::of(call, user).await?, subject: Subject(Some(user)) })
+        call.charge_creation(ctx, many, preference::update(call.app, call.tenant, user, &changes).boxed()).await?;
+        Ok(PreferencesPayload {
+            preferences: NotificationPreferences::load_for_user(call, user).await?,
+            subject: MutationSubject(Some(user)),
+        })
     }
 
     /// Sets the tenant's defaults. Applies to notifications not yet in an inbox; defaults for a channel apply to all
@@ -250,11 +257,13 @@ impl PreferenceMutation {
             Vec<ChannelPreferenceKeyInput>,
         >,
     ) -> Result<DefaultPreferencesPayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
-        let changes = Given { actions, types, channels, reset_actions, reset_types, reset_channels }.read()?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
+        let changes = PreferenceArguments { actions, types, channels, reset_actions, reset_types, reset_channels }
+            .into_changes()?;
         preference::save_defaults(call.app, call.tenant, &changes).await?;
-        let Preferences { actions, types, channels } = preference::defaults(call.app, call.tenant).await?.into();
+        let NotificationPreferences { actions, types, channels } =
+            preference::load_defaults(call.app, call.tenant).await?.into();
         Ok(DefaultPreferencesPayload { types, actions, channels })
     }
 }

@@ -3,18 +3,18 @@
 use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
 use serde_json::{Value, json};
 
-use super::catalogue::TemplateInput;
+use super::catalogue::MessageTemplateInput;
 use super::channel::TargetInput;
-use super::context::{Call, STAFF};
-use super::json::Json;
-use super::scalars::int;
+use super::context::{CallContext, STAFF};
+use super::json::JsonScalar;
+use super::scalars::to_int;
 use super::send::ContentInput;
-use super::user::profiles;
-use crate::domain::catalogue::{self, Template};
+use super::user::find_profiles;
+use crate::domain::catalogue::{self, ItemTemplate};
 use crate::error::Error;
 use crate::model::check;
-use crate::model::template::{Flaw, Scene, TargetScene, Text, tried};
-use crate::text::{closed, shown_line};
+use crate::model::template::{TargetVariables, TemplateFlaw, TemplateVariables, TextKind, try_render};
+use crate::text::{close_directions, display_line};
 
 /// A notification to render.
 #[derive(InputObject)]
@@ -23,7 +23,7 @@ pub struct PreviewNotificationInput {
     #[graphql(name = "type")]
     pub message_type: Option<String>,
     /// A template to use instead of the type's. The type then need not exist.
-    pub template: Option<TemplateInput>,
+    pub template: Option<MessageTemplateInput>,
     /// The content.
     pub content: ContentInput,
     /// Your id of the sender. An unknown user is shown with only the id.
@@ -70,47 +70,52 @@ impl PreviewQuery {
         ctx: &Context<'_>,
         #[graphql(desc = "The notification to render.")] input: PreviewNotificationInput,
     ) -> Result<NotificationPreview> {
-        let call = Call::by(ctx, STAFF)?;
-        let (template, name) = of_type(call, &input).await?;
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let (template, name) = type_template(call, &input).await?;
         let template = input
             .template
-            .map_or(template, |given| Some(Template { title: given.title, body: given.body, link: given.link }));
-        let sender = sender(call, input.sender.as_ref()).await?;
-        let given = |json: Option<Json>| json.map(|Json(value)| value).unwrap_or_default();
+            .map_or(template, |given| Some(ItemTemplate { title: given.title, body: given.body, link: given.link }));
+        let sender = template_sender(call, input.sender.as_ref()).await?;
+        let given = |json: Option<JsonScalar>| json.map(|JsonScalar(value)| value).unwrap_or_default();
         let ContentInput { title, body, link, params, data } = input.content;
         let (params, data) = (given(params), given(data));
         let target = input.target.as_ref();
-        let scene = Scene {
+        let scene = TemplateVariables {
             params: &params,
             data: &data,
             sender,
-            target: target.map(|of| TargetScene { r#type: &of.r#type, id: &of.external_id }),
+            target: target.map(|of| TargetVariables { r#type: &of.r#type, id: &of.external_id }),
             action: input.action.as_deref(),
             shown: None,
         };
         let mut flaws = Vec::new();
         let mut shown = |text, field, own: Option<String>| {
-            let rendered = template.as_ref().map_or(Ok(None), |template| tried(template, text, &scene));
+            let rendered = template.as_ref().map_or(Ok(None), |template| try_render(template, text, &scene));
             rendered
                 .unwrap_or_else(|flaw| {
-                    flaws.push(told(field, &flaw));
+                    flaws.push(api_flaw(field, &flaw));
                     None
                 })
                 .or(own)
         };
         Ok(NotificationPreview {
-            title: shown(Text::Title, "title", title.as_deref().and_then(shown_line)).or(name).unwrap_or_default(),
-            body: shown(Text::Body, "body", body.map(|body| closed(&body).into_owned())),
-            link: shown(Text::Link, "link", link.filter(|link| check::is_link(link))),
+            title: shown(TextKind::Title, "title", title.as_deref().and_then(display_line))
+                .or(name)
+                .unwrap_or_default(),
+            body: shown(TextKind::Body, "body", body.map(|body| close_directions(&body).into_owned())),
+            link: shown(TextKind::Link, "link", link.filter(|link| check::is_link(link))),
             flaws,
         })
     }
 }
 
 /// The template and the title of the named type, if one is named.
-async fn of_type(call: Call<'_>, input: &PreviewNotificationInput) -> Result<(Option<Template>, Option<String>)> {
+async fn type_template(
+    call: CallContext<'_>,
+    input: &PreviewNotificationInput,
+) -> Result<(Option<ItemTemplate>, Option<String>)> {
     let Some(code) = &input.message_type else { return Ok((None, None)) };
-    let catalogue = catalogue::current(call.app, call.tenant).await?;
+    let catalogue = catalogue::load_current(call.app, call.tenant).await?;
     match catalogue.message_type(code) {
         Some(found) => Ok((found.template.clone(), Some(found.title.clone()))),
         None if input.template.is_some() => Ok((None, None)),
@@ -119,16 +124,16 @@ async fn of_type(call: Call<'_>, input: &PreviewNotificationInput) -> Result<(Op
 }
 
 /// The sender as templates see it.
-async fn sender(call: Call<'_>, id: Option<&ID>) -> Result<Value> {
+async fn template_sender(call: CallContext<'_>, id: Option<&ID>) -> Result<Value> {
     let Some(id) = id else { return Ok(Value::Null) };
-    check::code("input.sender", id)?;
-    let found = profiles(call, std::slice::from_ref(&id.0)).await?;
+    check::identifier("input.sender", id)?;
+    let found = find_profiles(call, std::slice::from_ref(&id.0)).await?;
     Ok(match found.get(id.as_str()) {
         Some(of) => json!({ "id": of.external_id, "name": of.name, "avatarUrl": of.avatar_url, "locale": of.locale }),
         None => json!({ "id": id.as_str(), "name": null, "avatarUrl": null, "locale": null }),
     })
 }
 
-fn told(field: &str, flaw: &Flaw) -> MessageTemplateFlaw {
-    MessageTemplateFlaw { field: field.to_owned(), line: flaw.line.map(int), message: flaw.to_string() }
+fn api_flaw(field: &str, flaw: &TemplateFlaw) -> MessageTemplateFlaw {
+    MessageTemplateFlaw { field: field.to_owned(), line: flaw.line.map(to_int), message: flaw.to_string() }
 }

@@ -1,11 +1,11 @@
 //! A user's own data: export and erasure.
 
 use async_graphql::{Context, ID, Object, Result, SimpleObject};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 use entity::ids::UserId;
 
-use super::context::{Call, STAFF};
-use super::json::Json;
+use super::context::{CallContext, STAFF};
+use super::json::JsonScalar;
 use crate::domain::{audit, privacy, user};
 
 #[derive(Default)]
@@ -22,18 +22,18 @@ impl PrivacyQuery {
         ctx: &Context<'_>,
         #[graphql(desc = "Your id of the user.")] id: ID,
         #[graphql(desc = "The `next` of the previous part.")] after: Option<String>,
-    ) -> Result<Option<Json>> {
-        let call = Call::by(ctx, STAFF)?;
-        let exported = privacy::export(call.app, call.tenant, &id, after.as_deref()).await?;
+    ) -> Result<Option<JsonScalar>> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let exported = privacy::export_user(call.app, call.tenant, &id, after.as_deref()).await?;
         // One audit entry per export, not per part.
         if exported.is_some() && after.is_none() {
-            let user = user::find(call.app, call.tenant, &[id.to_string()]).await?;
+            let user = user::find_existing(call.app, call.tenant, &[id.to_string()]).await?;
             let users: Vec<UserId> = user.into_values().collect();
-            if let Some(act) = call.act(ctx, Subject::User, &users) {
-                audit::note(call.app, &act).await?;
+            if let Some(act) = call.pending_audit(ctx, SubjectKind::User, &users) {
+                audit::record_act(call.app, &act).await?;
             }
         }
-        Ok(exported.map(Json))
+        Ok(exported.map(JsonScalar))
     }
 }
 
@@ -58,9 +58,9 @@ impl PrivacyMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Your id of the user.")] id: ID,
     ) -> Result<EraseUserPayload> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits::<&str>(ctx, Subject::User, &[]);
-        let is_erased = privacy::erase(call.app, call.tenant, &id).await?;
+        let call = CallContext::with_role(ctx, STAFF)?;
+        call.start_audit::<&str>(ctx, SubjectKind::User, &[]);
+        let is_erased = privacy::erase_user(call.app, call.tenant, &id).await?;
         Ok(EraseUserPayload { erased_id: is_erased.then_some(id) })
     }
 }

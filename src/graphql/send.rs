@@ -4,15 +4,15 @@ use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result, Simpl
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::admission::Rates;
+use super::admission::RateLimiter;
 use super::channel::TargetInput;
-use super::context::{Call, STAFF};
-use super::json::Json;
-use super::notification::Notification;
-use super::overview::Count;
-use super::scalars::{Instant, int};
-use crate::auth::Role;
-use crate::domain::notification::{self, Addressees, Content, Input};
+use super::context::{CallContext, STAFF};
+use super::json::JsonScalar;
+use super::notification::SentNotification;
+use super::overview::CappedCount;
+use super::scalars::{DateTimeScalar, to_int};
+use crate::auth::CallerRole;
+use crate::domain::notification::{self, Addressees, NotificationContent, NotificationInput};
 use crate::error::Error;
 
 /// Queries before a send.
@@ -29,10 +29,10 @@ impl SendQuery {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The audience of the announcement.")] audience: AudienceInput,
-    ) -> Result<Count> {
-        let call = Call::by(ctx, STAFF)?;
-        let size = notification::audience_size(call.app, call.tenant, &addressees(audience)?).await?;
-        Ok(Count { count: int(size.users), exact: size.is_exact })
+    ) -> Result<CappedCount> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let size = notification::audience_size(call.app, call.tenant, &into_addressees(audience)?).await?;
+        Ok(CappedCount { count: to_int(size.users), exact: size.is_exact })
     }
 }
 
@@ -43,7 +43,7 @@ const COUNTED_BYTES: usize = 1024;
 #[derive(SimpleObject)]
 pub struct SendPayload {
     /// The notification, or that of the first call if `replayed`.
-    pub notification: Notification,
+    pub notification: SentNotification,
     /// True if the idempotency key had been used and nothing new was sent.
     pub replayed: bool,
 }
@@ -59,14 +59,14 @@ pub struct ContentInput {
     /// Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters.
     pub link: Option<String>,
     /// Variables of the type's template, at most 16 KiB of JSON.
-    pub params: Option<Json>,
+    pub params: Option<JsonScalar>,
     /// JSON for the client, at most 16 KiB. The server returns it unchanged.
-    pub data: Option<Json>,
+    pub data: Option<JsonScalar>,
 }
 
-impl From<ContentInput> for Content {
+impl From<ContentInput> for NotificationContent {
     fn from(input: ContentInput) -> Self {
-        let json = |value: Option<Json>| value.map(|Json(value)| value);
+        let json = |value: Option<JsonScalar>| value.map(|JsonScalar(value)| value);
         Self {
             title: input.title,
             body: input.body,
@@ -103,9 +103,9 @@ pub struct AnnouncementInput {
     pub sender: Option<ID>,
     /// Publishes within a second of this time instead of at once; at most ten years ahead. A time in the past means at
     /// once.
-    pub publish_at: Option<Instant>,
+    pub publish_at: Option<DateTimeScalar>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
-    pub expires_at: Option<Instant>,
+    pub expires_at: Option<DateTimeScalar>,
     /// 1 to 128 characters. A second call with the same key sends nothing and returns the notification of the first;
     /// with other content it is `CONFLICT`. Keys are kept as long as the notification. The tenant's services and
     /// operators share their keys; each user has separate ones.
@@ -132,9 +132,9 @@ pub struct ReminderInput {
     /// The content.
     pub content: ContentInput,
     /// As in `SendAnnouncementInput`.
-    pub publish_at: Option<Instant>,
+    pub publish_at: Option<DateTimeScalar>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
-    pub expires_at: Option<Instant>,
+    pub expires_at: Option<DateTimeScalar>,
     /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
     /// As in `SendAnnouncementInput`.
@@ -155,9 +155,9 @@ pub struct MessageInput {
     /// The content.
     pub content: ContentInput,
     /// As in `SendAnnouncementInput`.
-    pub publish_at: Option<Instant>,
+    pub publish_at: Option<DateTimeScalar>,
     /// In the future, and after `publishAt`. Default: the type's ttl after publication.
-    pub expires_at: Option<Instant>,
+    pub expires_at: Option<DateTimeScalar>,
     /// As in `SendAnnouncementInput`.
     pub idempotency_key: Option<String>,
     /// As in `SendAnnouncementInput`.
@@ -188,7 +188,7 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: AnnouncementInput,
     ) -> Result<SendPayload> {
-        Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Announcement(input)).await?)
+        Ok(send_one(CallContext::with_role(ctx, STAFF)?, SendInput::Announcement(input)).await?)
     }
 
     /// Sends to the subscribers of an action on a target, users and groups, and to the followers of the sender.
@@ -198,7 +198,7 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: ReminderInput,
     ) -> Result<SendPayload> {
-        Ok(send_one(Call::by(ctx, STAFF)?, SendInput::Reminder(input)).await?)
+        Ok(send_one(CallContext::with_role(ctx, STAFF)?, SendInput::Reminder(input)).await?)
     }
 
     /// Sends to one user. SERVICE and ADMIN; USER as themselves, if the server allows it for the tenant
@@ -209,10 +209,10 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send.")] input: MessageInput,
     ) -> Result<SendPayload> {
-        let call = Call::of(ctx);
+        let call = CallContext::from_context(ctx);
         let mut input = input;
-        if call.viewer.role == Role::User {
-            if !call.app.config.lets_users_message(&call.tenant.code) {
+        if call.viewer.role == CallerRole::User {
+            if !call.app.config.can_users_message(&call.tenant.code) {
                 return Err(Error::Forbidden("users of this tenant cannot send messages".into()).into());
             }
             if input.sender.as_ref().is_some_and(|sender| sender.as_str() != call.viewer.sub) {
@@ -221,24 +221,24 @@ impl SendMutation {
             input.sender = Some(ID(call.viewer.sub.clone()));
         }
         let receiver = input.receiver.0.clone();
-        let input = translate(SendInput::Message(input)).map_err(|error| error.within("input"))?;
-        if call.viewer.role != Role::User {
+        let input = into_domain_input(SendInput::Message(input)).map_err(|error| error.with_field_prefix("input"))?;
+        if call.viewer.role != CallerRole::User {
             return Ok(send_translated(call, input).await?);
         }
-        let operations = input.content.bytes() / COUNTED_BYTES;
-        ctx.data_unchecked::<Rates>().take(call.app, call.viewer, operations).await?;
-        if call.known_user("input.receiver", &receiver).await?.is_some() {
+        let operations = input.content.byte_count() / COUNTED_BYTES;
+        ctx.data_unchecked::<RateLimiter>().charge_operations(call.app, call.viewer, operations).await?;
+        if call.find_user("input.receiver", &receiver).await?.is_some() {
             return Ok(send_translated(call, input).await?);
         }
         let sending = async {
             match send_translated(call, input).await {
-                Err(error) if call.known_user("input.receiver", &receiver).await?.is_none() => Err(error),
+                Err(error) if call.find_user("input.receiver", &receiver).await?.is_none() => Err(error),
                 // The new receiver counts towards the caller's quota of created objects, and stays even if the message
                 // fails.
                 sent => Ok(sent),
             }
         };
-        Ok(call.making(ctx, 1, sending.boxed()).await??)
+        Ok(call.charge_creation(ctx, 1, sending.boxed()).await??)
     }
 
     /// Sends up to 1,000 notifications in one transaction: all or none. SERVICE, ADMIN.
@@ -247,17 +247,18 @@ impl SendMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "What to send, in this order, at most 1,000.")] inputs: Vec<SendInput>,
     ) -> Result<Vec<SendPayload>> {
-        let call = Call::by(ctx, STAFF)?;
-        let variants: Vec<&'static str> = inputs.iter().map(variant).collect();
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let variants: Vec<&'static str> = inputs.iter().map(variant_name).collect();
         let inputs = inputs.into_iter().zip(0..).map(|(input, place)| {
-            translate(input).map_err(|error| error.within(&format!("inputs[{place}].{}", variants[place])))
+            into_domain_input(input)
+                .map_err(|error| error.with_field_prefix(&format!("inputs[{place}].{}", variants[place])))
         });
         let inputs = inputs.collect::<crate::error::Result<Vec<_>>>()?;
-        Ok(send(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await?)
+        Ok(send_all(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await?)
     }
 }
 
-fn variant(input: &SendInput) -> &'static str {
+fn variant_name(input: &SendInput) -> &'static str {
     match input {
         SendInput::Announcement(_) => "announcement",
         SendInput::Reminder(_) => "reminder",
@@ -265,33 +266,36 @@ fn variant(input: &SendInput) -> &'static str {
     }
 }
 
-async fn send_one(call: Call<'_>, input: SendInput) -> crate::error::Result<SendPayload> {
-    send_translated(call, translate(input).map_err(|error| error.within("input"))?).await
+async fn send_one(call: CallContext<'_>, input: SendInput) -> crate::error::Result<SendPayload> {
+    send_translated(call, into_domain_input(input).map_err(|error| error.with_field_prefix("input"))?).await
 }
 
 /// Boxed, to keep the large future of a send out of the types of its callers, which would slow compilation.
-fn send_translated(call: Call<'_>, input: Input) -> BoxFuture<'_, crate::error::Result<SendPayload>> {
+fn send_translated(
+    call: CallContext<'_>,
+    input: NotificationInput,
+) -> BoxFuture<'_, crate::error::Result<SendPayload>> {
     Box::pin(async move {
-        let sent = send(call, vec![input], |_| "input".into()).await?.pop();
+        let sent = send_all(call, vec![input], |_| "input".into()).await?.pop();
         sent.ok_or_else(|| Error::internal("a send returned no outcome"))
     })
 }
 
-async fn send(
-    call: Call<'_>,
-    inputs: Vec<Input>,
+async fn send_all(
+    call: CallContext<'_>,
+    inputs: Vec<NotificationInput>,
     path: impl Fn(usize) -> String,
 ) -> crate::error::Result<Vec<SendPayload>> {
-    let sent_by = call.actor();
-    let inputs = inputs.into_iter().map(|input| Input { sent_by: sent_by.clone(), ..input });
-    let inputs: Vec<Input> = inputs.collect();
-    let sent = notification::send(call.app, call.tenant, call.on_behalf(), &inputs, path).await?;
+    let sent_by = call.audit_actor();
+    let inputs = inputs.into_iter().map(|input| NotificationInput { sent_by: sent_by.clone(), ..input });
+    let inputs: Vec<NotificationInput> = inputs.collect();
+    let sent = notification::send(call.app, call.tenant, call.acting_party(), &inputs, path).await?;
     let (all, replayed): (Vec<_>, Vec<_>) = sent.into_iter().map(|of| (of.notification, of.is_replayed)).unzip();
     let payload = |(notification, replayed)| SendPayload { notification, replayed };
-    Ok(Notification::list(all).into_iter().zip(replayed).map(payload).collect())
+    Ok(SentNotification::from_notifications(all).into_iter().zip(replayed).map(payload).collect())
 }
 
-fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
+fn into_addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
     Ok(match audience {
         AudienceInput::Everyone(true) => Addressees::Everyone,
         AudienceInput::Everyone(false) => {
@@ -302,11 +306,11 @@ fn addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
     })
 }
 
-fn translate(input: SendInput) -> crate::error::Result<Input> {
+fn into_domain_input(input: SendInput) -> crate::error::Result<NotificationInput> {
     // The fields that the three kinds of input share.
     macro_rules! input {
         ($input:ident, $addressees:expr) => {
-            Input {
+            NotificationInput {
                 message_type: $input.r#type,
                 addressees: $addressees,
                 content: $input.content.into(),
@@ -322,7 +326,7 @@ fn translate(input: SendInput) -> crate::error::Result<Input> {
         };
     }
     Ok(match input {
-        SendInput::Announcement(of) => input!(of, addressees(of.audience)?),
+        SendInput::Announcement(of) => input!(of, into_addressees(of.audience)?),
         SendInput::Reminder(of) => input!(of, {
             let (target_type, target_id) = (of.target.r#type, of.target.external_id.0);
             Addressees::Subscribers { target_type, target_id, action: of.action }

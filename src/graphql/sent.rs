@@ -1,20 +1,20 @@
 //! Sent notifications, for those who sent them: list, changes and retractions.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 
 use super::channel::TargetInput;
-use super::connection::{Paging, Walked, by_row, names};
-use super::context::{Call, STAFF};
+use super::connection::{PageArguments, ScannedConnection, names, row_connection};
+use super::context::{CallContext, STAFF};
 use super::inbox::NotificationKind;
-use super::json::Json;
-use super::notification::{Notification, NotificationStatus};
-use super::patch::Patching;
-use super::plain::Plain;
-use super::scalars::Instant;
-use crate::domain::notification::{self, ContentChange, Filter, Patch};
+use super::json::JsonScalar;
+use super::notification::{NotificationStatus, SentNotification};
+use super::patch::FieldPatch;
+use super::plain::InlineObject;
+use super::scalars::DateTimeScalar;
+use crate::domain::notification::{self, ContentChange, NotificationChange, SentFilter};
 use crate::error::Error;
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 names!(Notifications, "SentNotificationConnection", "SentNotificationEdge");
 
@@ -32,15 +32,15 @@ pub struct NotificationFilter {
     /// About this target.
     pub target: Option<TargetInput>,
     /// Published at this instant or later. Scheduled notifications do not match.
-    pub since: Option<Instant>,
+    pub since: Option<DateTimeScalar>,
     /// Published before this instant.
-    pub until: Option<Instant>,
+    pub until: Option<DateTimeScalar>,
     /// Text anywhere in the title, ignoring case; 1 to 256 characters. The title is the one that was sent, or the
     /// type's if it was sent without one.
     pub text: Option<String>,
 }
 
-impl From<NotificationFilter> for Filter {
+impl From<NotificationFilter> for SentFilter {
     fn from(input: NotificationFilter) -> Self {
         Self {
             types: input.types,
@@ -82,32 +82,32 @@ pub struct NotificationPatch {
     /// Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters.
     pub link: Option<String>,
     /// Variables of the type's template, at most 16 KiB of JSON.
-    pub params: Option<Json>,
+    pub params: Option<JsonScalar>,
     /// JSON for the client, at most 16 KiB. The server returns it unchanged.
-    pub data: Option<Json>,
+    pub data: Option<JsonScalar>,
     /// Only while it is scheduled. A time in the past means now.
-    pub publish_at: Option<Instant>,
+    pub publish_at: Option<DateTimeScalar>,
     /// In the future.
-    pub expires_at: Option<Instant>,
+    pub expires_at: Option<DateTimeScalar>,
     /// Fields to erase. `BAD_USER_INPUT` if one is also given.
     pub clear: Option<Vec<NotificationField>>,
 }
 
 impl NotificationPatch {
-    fn patch(self) -> crate::error::Result<Patch> {
+    fn into_patch(self) -> crate::error::Result<NotificationChange> {
         use NotificationField::{Body, Data, ExpiresAt, Link, Params, Title};
-        let json = |value: Option<Json>| value.map(|Json(value)| value);
-        let patching = Patching::of(self.clear);
-        Ok(Patch {
+        let json = |value: Option<JsonScalar>| value.map(|JsonScalar(value)| value);
+        let patching = FieldPatch::from_cleared(self.clear);
+        Ok(NotificationChange {
             content: ContentChange {
-                title: patching.change(Title, self.title)?,
-                body: patching.change(Body, self.body)?,
-                link: patching.change(Link, self.link)?,
-                params: patching.change(Params, json(self.params))?,
-                data: patching.change(Data, json(self.data))?,
+                title: patching.field_change(Title, self.title)?,
+                body: patching.field_change(Body, self.body)?,
+                link: patching.field_change(Link, self.link)?,
+                params: patching.field_change(Params, json(self.params))?,
+                data: patching.field_change(Data, json(self.data))?,
             },
             publish_at: self.publish_at.map(|at| at.0),
-            expires_at: patching.change(ExpiresAt, self.expires_at.map(|at| at.0))?,
+            expires_at: patching.field_change(ExpiresAt, self.expires_at.map(|at| at.0))?,
         })
     }
 }
@@ -122,8 +122,8 @@ impl SentQuery {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
-    ) -> Option<Result<Notification>> {
-        find(ctx, &id).await.transpose()
+    ) -> Option<Result<SentNotification>> {
+        find_sent(ctx, &id).await.transpose()
     }
 
     /// Sent and scheduled notifications, newest first, in order of submission, or of publication if the filter has a
@@ -142,22 +142,23 @@ impl SentQuery {
         )]
         last: Option<i32>,
         #[graphql(desc = "Only notifications newer than the one at this cursor.")] before: Option<String>,
-    ) -> Result<Walked<Plain<Notification>, Notifications>> {
-        let call = Call::by(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
-        let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
+    ) -> Result<ScannedConnection<InlineObject<SentNotification>, Notifications>> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let open = |cursor: &str| call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, id)| id);
+        let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let filter = filter.map(Into::into).unwrap_or_default();
-        let page = notification::page(call.app, call.tenant, &filter, slice, ctx.data_unchecked()).await?;
+        let page = notification::list_page(call.app, call.tenant, &filter, slice, ctx.data_unchecked()).await?;
         let ids: Vec<i64> = page.notifications.iter().map(|of| of.id).collect();
-        let rows = ids.into_iter().zip(Notification::list(page.notifications).into_iter().map(Plain));
-        Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))
+        let rows =
+            ids.into_iter().zip(SentNotification::from_notifications(page.notifications).into_iter().map(InlineObject));
+        Ok(row_connection(call, &slice, rows, (page.goes_on, page.goes_on_at)))
     }
 }
 
-async fn find(ctx: &Context<'_>, id: &ID) -> Result<Option<Notification>> {
-    let call = Call::by(ctx, STAFF)?;
-    let Some((_, id)) = call.tenant.seal.open(Kind::Notification, id) else { return Ok(None) };
-    Ok(notification::find(call.app, call.tenant, id).await?.map(Notification::alone))
+async fn find_sent(ctx: &Context<'_>, id: &ID) -> Result<Option<SentNotification>> {
+    let call = CallContext::with_role(ctx, STAFF)?;
+    let Some((_, id)) = call.tenant.seal.decode(IdKind::Notification, id) else { return Ok(None) };
+    Ok(notification::find_by_id(call.app, call.tenant, id).await?.map(SentNotification::from_notification))
 }
 
 #[derive(Default)]
@@ -172,12 +173,12 @@ impl SentMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
         #[graphql(desc = "What to change.")] input: NotificationPatch,
-    ) -> Result<Notification> {
-        let (call, number) = named(ctx, &id)?;
-        call.audits(ctx, Subject::Notification, &[number]);
-        let patch = input.patch().map_err(|error| error.within("input"))?;
+    ) -> Result<SentNotification> {
+        let (call, number) = open_notification_id(ctx, &id)?;
+        call.start_audit(ctx, SubjectKind::Notification, &[number]);
+        let patch = input.into_patch().map_err(|error| error.with_field_prefix("input"))?;
         let updated = notification::update(call.app, call.tenant, number, &patch).await;
-        known(&id, updated.map_err(|error| error.within("input"))?)
+        require_found(&id, updated.map_err(|error| error.with_field_prefix("input"))?)
     }
 
     /// Takes a notification out of every inbox and its unread count at once; a scheduled one is not published.
@@ -186,21 +187,21 @@ impl SentMutation {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `SentNotification`.")] id: ID,
-    ) -> Result<Notification> {
-        let (call, number) = named(ctx, &id)?;
-        call.audits(ctx, Subject::Notification, &[number]);
-        known(&id, notification::retract(call.app, call.tenant, number).await?)
+    ) -> Result<SentNotification> {
+        let (call, number) = open_notification_id(ctx, &id)?;
+        call.start_audit(ctx, SubjectKind::Notification, &[number]);
+        require_found(&id, notification::retract(call.app, call.tenant, number).await?)
     }
 }
 
-fn named<'a>(ctx: &'a Context<'_>, id: &ID) -> Result<(Call<'a>, i64)> {
-    let call = Call::by(ctx, STAFF)?;
-    let opened = call.tenant.seal.open(Kind::Notification, id);
+fn open_notification_id<'a>(ctx: &'a Context<'_>, id: &ID) -> Result<(CallContext<'a>, i64)> {
+    let call = CallContext::with_role(ctx, STAFF)?;
+    let opened = call.tenant.seal.decode(IdKind::Notification, id);
     let (_, number) = opened.ok_or_else(|| Error::not_found("notification", id.as_str()))?;
     Ok((call, number))
 }
 
-fn known(id: &ID, found: Option<notification::Notification>) -> Result<Notification> {
+fn require_found(id: &ID, found: Option<notification::Notification>) -> Result<SentNotification> {
     let found = found.ok_or_else(|| Error::not_found("notification", id.as_str()))?;
-    Ok(Notification::alone(found))
+    Ok(SentNotification::from_notification(found))
 }

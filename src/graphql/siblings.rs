@@ -8,42 +8,47 @@ use entity::ids::UserId;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use super::context::Call;
-use super::view::SharedViews;
-use crate::domain::overview::{self, Wish};
-use crate::domain::user::{self, Profile};
+use super::context::CallContext;
+use super::view::ViewLoader;
+use crate::domain::overview::{self, OverviewRequest};
+use crate::domain::user::{self, UserProfile};
 use crate::error::Error;
 
-type Overviews = HashMap<UserId, overview::Overview>;
+type OverviewsByUser = HashMap<UserId, overview::UserOverview>;
 
 /// Users of a request.
 #[derive(Default)]
-pub struct Siblings {
+pub struct UserLoader {
     pub ids: Vec<UserId>,
-    profiles: OnceCell<HashMap<UserId, Profile>>,
-    overviews: Mutex<HashMap<Wish, Arc<OnceCell<Overviews>>>>,
-    pub views: SharedViews,
+    profiles: OnceCell<HashMap<UserId, UserProfile>>,
+    overviews: Mutex<HashMap<OverviewRequest, Arc<OnceCell<OverviewsByUser>>>>,
+    pub views: ViewLoader,
 }
 
-impl Siblings {
+impl UserLoader {
     /// For these users.
-    pub fn of(ids: Vec<UserId>) -> Arc<Self> {
+    pub fn for_users(ids: Vec<UserId>) -> Arc<Self> {
         Arc::new(Self { ids, ..Self::default() })
     }
 
     /// The profile of one of them.
-    pub async fn profile(&self, call: Call<'_>, user: UserId) -> Result<Profile> {
-        let profiles = self.profiles.get_or_try_init(|| user::profiles(call.app, call.tenant, &self.ids)).await?;
+    pub async fn load_profile(&self, call: CallContext<'_>, user: UserId) -> Result<UserProfile> {
+        let profiles = self.profiles.get_or_try_init(|| user::load_profiles(call.app, call.tenant, &self.ids)).await?;
         Ok(profiles.get(&user).cloned().ok_or(Error::Erased)?)
     }
 
     /// The overview of one of them.
-    pub async fn overview(&self, call: Call<'_>, user: UserId, wish: Wish) -> Result<overview::Overview> {
+    pub async fn load_overview(
+        &self,
+        call: CallContext<'_>,
+        user: UserId,
+        wish: OverviewRequest,
+    ) -> Result<overview::UserOverview> {
         let shared = {
             let mut overviews = self.overviews.lock();
             overviews.entry(wish.clone()).or_default().clone()
         };
-        let all = shared.get_or_try_init(|| overview::of(call.app, call.tenant, &self.ids, &wish)).await?;
+        let all = shared.get_or_try_init(|| overview::load_overviews(call.app, call.tenant, &self.ids, &wish)).await?;
         Ok(all.get(&user).cloned().ok_or(Error::Erased)?)
     }
 }

@@ -3,11 +3,11 @@
 use async_graphql::{Result, SimpleObject};
 use entity::ids::Seq;
 
-use super::at_once::AtOnce;
-use super::context::Call;
-use super::scalars::{Instant, int};
+use super::at_once::BatchLoader;
+use super::context::CallContext;
+use super::scalars::{DateTimeScalar, to_int};
 use crate::domain::notification::Notification;
-use crate::domain::tally::{self, Hour};
+use crate::domain::tally::{self, HourlyCounts};
 
 /// How many users a notification addressed, reached, and was read by.
 #[derive(Clone, Copy, Debug, SimpleObject)]
@@ -25,8 +25,8 @@ pub struct NotificationStats {
 
 impl NotificationStats {
     /// The stats of one notification.
-    pub fn of(of: &Notification) -> Self {
-        let number = |count: i64| int(count.max(0));
+    pub fn from_notification(of: &Notification) -> Self {
+        let number = |count: i64| to_int(count.max(0));
         Self {
             audience_size: of.audience_size.map(|size| number(size.max(of.delivered_count))),
             delivered_count: number(of.delivered_count),
@@ -39,7 +39,7 @@ impl NotificationStats {
 #[derive(SimpleObject)]
 pub struct NotificationHour {
     /// Start of the hour, in UTC.
-    pub at: Instant,
+    pub at: DateTimeScalar,
     /// Growth of the number of users who got it into their inbox.
     pub delivered_count: i32,
     /// Growth of the number of users who read it; negative if more marked it unread.
@@ -47,17 +47,17 @@ pub struct NotificationHour {
 }
 
 /// Hours of the notifications of a request, read in one batch.
-pub type SharedHours = AtOnce<Seq, Vec<Hour>>;
+pub type HourLoader = BatchLoader<Seq, Vec<HourlyCounts>>;
 
-impl SharedHours {
+impl HourLoader {
     /// The hours of one of them; empty before it is published.
-    pub async fn shown(&self, call: Call<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
+    pub async fn load_hours(&self, call: CallContext<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
         let Some(seq) = seq else { return Ok(Vec::new()) };
-        let of = self.get(seq, |seqs| tally::hours(call.app, call.tenant, seqs)).await?;
-        let shown = |of: &Hour| NotificationHour {
+        let of = self.load(seq, |seqs| tally::load_hours(call.app, call.tenant, seqs)).await?;
+        let shown = |of: &HourlyCounts| NotificationHour {
             at: of.at.into(),
-            delivered_count: int(of.delivered),
-            read_count: int(of.was_read),
+            delivered_count: to_int(of.delivered),
+            read_count: to_int(of.was_read),
         };
         Ok(of.into_iter().flatten().map(shown).collect())
     }

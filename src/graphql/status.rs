@@ -2,14 +2,14 @@
 
 use async_graphql::{Context, Object, Result, SimpleObject};
 
-use super::context::{ADMIN, Call};
-use super::overview::Count;
-use super::scalars::{Instant, int};
+use super::context::{ADMIN, CallContext};
+use super::overview::CappedCount;
+use super::scalars::{DateTimeScalar, to_int};
 use crate::app::VERSION;
 use crate::clock::Millis;
 use crate::domain::notification;
-use crate::hub::About;
-use crate::telemetry::pulse::Doing;
+use crate::hub::NodeInfo;
+use crate::telemetry::pulse::TenantActivity;
 
 /// The state of the service for a tenant. Figures of all tenants together are in `/metrics`.
 #[derive(SimpleObject)]
@@ -17,7 +17,7 @@ pub struct ServiceStatus {
     /// Version of the node that answers.
     pub version: &'static str,
     /// The node's time.
-    pub now: Instant,
+    pub now: DateTimeScalar,
     /// Whether the database accepts writes, and the clocks of this node and the database agree. Otherwise nothing that
     /// is due is published.
     pub healthy: bool,
@@ -32,9 +32,9 @@ pub struct ServiceStatus {
     /// The same for the last hour.
     pub sent_last_hour: i32,
     /// Notifications that wait for their `publishAt`, counted up to 10,000.
-    pub scheduled: Count,
+    pub scheduled: CappedCount,
     /// When the next of these is due, or became due; null if there is none, or if not all were counted.
-    pub next_scheduled_at: Option<Instant>,
+    pub next_scheduled_at: Option<DateTimeScalar>,
     /// Seconds since the longest overdue of them became due: 0 if there is none, a second or two normally.
     pub overdue_seconds: i32,
 }
@@ -48,9 +48,9 @@ pub struct ServiceNode {
     /// Its version.
     pub version: String,
     /// When it started.
-    pub started_at: Instant,
+    pub started_at: DateTimeScalar,
     /// When it was last heard on the bus; now for the node that answers. A node that ended is listed for a minute.
-    pub heard_at: Instant,
+    pub heard_at: DateTimeScalar,
     /// Open WebSockets and event streams.
     pub session_count: Option<i32>,
     /// Inboxes that were synced within the last minute.
@@ -60,16 +60,16 @@ pub struct ServiceNode {
 }
 
 impl ServiceNode {
-    fn of(about: About, heard_at: Millis, doing: Option<Doing>) -> Self {
-        let About { name, version, started_at } = about;
+    fn from_parts(about: NodeInfo, heard_at: Millis, doing: Option<TenantActivity>) -> Self {
+        let NodeInfo { name, version, started_at } = about;
         Self {
             name,
             version,
             started_at: started_at.into(),
             heard_at: heard_at.into(),
-            session_count: doing.map(|of| int(of.sessions)),
-            syncs_last_minute: doing.map(|of| int(of.syncs)),
-            errors_last_minute: doing.map(|of| int(of.errors)),
+            session_count: doing.map(|of| to_int(of.sessions)),
+            syncs_last_minute: doing.map(|of| to_int(of.syncs)),
+            errors_last_minute: doing.map(|of| to_int(of.errors)),
         }
     }
 }
@@ -91,16 +91,16 @@ impl StatusQuery {
     /// The state of the service for the token's tenant. Cheap enough to be asked every few seconds. For destinations
     /// see `webhookEndpoints`, `mailRelay`, `weChatAccount` and `webPush`. ADMIN.
     async fn service_status(&self, ctx: &Context<'_>) -> Result<ServiceStatus> {
-        let call = Call::by(ctx, ADMIN)?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
         let (app, tenant) = (call.app, call.tenant);
-        let pace = notification::pace(app, tenant).await?;
+        let pace = notification::load_send_rate(app, tenant).await?;
         let now = app.now();
         let (scheduled, is_all) = pace.scheduled;
-        let doing = app.pulse.of(tenant.id);
-        let mut nodes = vec![ServiceNode::of(app.hub.about().clone(), now, Some(doing))];
+        let doing = app.pulse.for_tenant(tenant.id);
+        let mut nodes = vec![ServiceNode::from_parts(app.hub.this_node().clone(), now, Some(doing))];
         nodes.extend(app.hub.peers(tenant.id).into_iter().map(|of| {
             let silent_for = i64::try_from(of.silent_for.as_millis()).unwrap_or(i64::MAX);
-            ServiceNode::of(of.about, now.saturating_sub(silent_for), of.doing)
+            ServiceNode::from_parts(of.about, now.saturating_sub(silent_for), of.doing)
         }));
         let bus = app.hub.has_bus().then(|| ServiceBus {
             connected: app.metrics.bus_connected.get() == 1,
@@ -109,15 +109,15 @@ impl StatusQuery {
         Ok(ServiceStatus {
             version: VERSION,
             now: now.into(),
-            healthy: app.db.ailment().is_none() && !app.agreed.is_in_doubt(),
-            session_count: int(doing.sessions),
+            healthy: app.db.current_failure().is_none() && !app.agreed.is_in_doubt(),
+            session_count: to_int(doing.sessions),
             nodes,
             bus,
-            sent_last_minute: int(pace.last_minute),
-            sent_last_hour: int(pace.last_hour),
-            scheduled: Count { count: int(scheduled), exact: is_all },
+            sent_last_minute: to_int(pace.last_minute),
+            sent_last_hour: to_int(pace.last_hour),
+            scheduled: CappedCount { count: to_int(scheduled), exact: is_all },
             next_scheduled_at: pace.next_at.map(Into::into),
-            overdue_seconds: int(pace.next_at.map_or(0, |at| (now - at).max(0) / 1000)),
+            overdue_seconds: to_int(pace.next_at.map_or(0, |at| (now - at).max(0) / 1000)),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Public profiles of users.
 
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,57 +9,57 @@ use entity::ids::UserId;
 
 use super::catalogue::DeliveryChannel;
 use super::connection;
-use super::context::{Call, STAFF};
-use super::entities::Entities;
-use super::hours::{DigestTimeInput, QuietHoursInput, Said};
-use super::patch::Patching;
-use super::scalars::Instant;
-use super::siblings::Siblings;
-use crate::domain::lane::Kind;
-use crate::domain::user::{self, Contact, Profile, ProfileChange};
+use super::context::{CallContext, STAFF};
+use super::entities::EntityLoader;
+use super::hours::{DigestTimeInput, ParsedHours, QuietHoursInput};
+use super::patch::FieldPatch;
+use super::scalars::DateTimeScalar;
+use super::siblings::UserLoader;
+use crate::domain::lane::DestinationKind;
+use crate::domain::user::{self, ContactAddress, ProfileChange, UserProfile};
 use crate::mail;
 use crate::model::wechat;
 
 /// The public profile of a user.
 #[derive(Clone)]
-pub struct User(Source);
+pub struct User(ProfileSource);
 
 /// Where the profile comes from.
 #[derive(Clone)]
-enum Source {
-    Known(Arc<Profile>),
+enum ProfileSource {
+    Known(Arc<UserProfile>),
     /// Read in one batch with others.
-    Among(Arc<Siblings>, UserId),
+    Among(Arc<UserLoader>, UserId),
 }
 
 impl User {
     /// One of several users of a request. Their profiles are read in one batch.
-    pub fn among(siblings: &Arc<Siblings>, row: UserId) -> Self {
-        Self(Source::Among(siblings.clone(), row))
+    pub fn in_batch(siblings: &Arc<UserLoader>, row: UserId) -> Self {
+        Self(ProfileSource::Among(siblings.clone(), row))
     }
 
     /// A single user.
-    pub fn alone(row: UserId) -> Self {
-        Self::among(&Siblings::of(vec![row]), row)
+    pub fn for_user(row: UserId) -> Self {
+        Self::in_batch(&UserLoader::for_users(vec![row]), row)
     }
 
     /// A user with a profile that was already read.
-    pub fn known(profile: Profile) -> Self {
-        Self(Source::Known(Arc::new(profile)))
+    pub fn from_profile(profile: UserProfile) -> Self {
+        Self(ProfileSource::Known(Arc::new(profile)))
     }
 
     /// A user that the tenant does not know and the call does not create: a profile with only the id.
-    pub fn unheard(id: &ID) -> Self {
-        Self::known(Profile { external_id: id.0.clone(), ..Profile::default() })
+    pub fn with_id_only(id: &ID) -> Self {
+        Self::from_profile(UserProfile { external_id: id.0.clone(), ..UserProfile::default() })
     }
 
     /// The profile. The first read also loads those of the other users of the request.
-    pub async fn read(&self, call: Call<'_>) -> Result<Arc<Profile>> {
+    pub async fn load_profile(&self, call: CallContext<'_>) -> Result<Arc<UserProfile>> {
         match &self.0 {
-            Source::Known(profile) => Ok(profile.clone()),
+            ProfileSource::Known(profile) => Ok(profile.clone()),
             // Boxed: the future of an object is as large as that of its largest field, and each item has a user as its
             // sender.
-            Source::Among(siblings, row) => Ok(Arc::new(Box::pin(siblings.profile(call, *row)).await?)),
+            ProfileSource::Among(siblings, row) => Ok(Arc::new(Box::pin(siblings.load_profile(call, *row)).await?)),
         }
     }
 }
@@ -71,25 +71,25 @@ impl User {
     /// Your id of the user.
     #[graphql(shareable)]
     async fn id(&self, ctx: &Context<'_>) -> Result<ID> {
-        Ok(ID(self.read(Call::of(ctx)).await?.external_id.clone()))
+        Ok(ID(self.load_profile(CallContext::from_context(ctx)).await?.external_id.clone()))
     }
 
     /// Set by your backend (`saveUserProfiles`).
     #[graphql(shareable)]
     async fn name(&self, ctx: &Context<'_>) -> Option<Result<String>> {
-        self.read(Call::of(ctx)).await.map(|profile| profile.name.clone()).transpose()
+        self.load_profile(CallContext::from_context(ctx)).await.map(|profile| profile.name.clone()).transpose()
     }
 
     /// An absolute http(s) URL or a path, set by your backend (`saveUserProfiles`).
     #[graphql(shareable)]
     async fn avatar_url(&self, ctx: &Context<'_>) -> Option<Result<String>> {
-        self.read(Call::of(ctx)).await.map(|profile| profile.avatar_url.clone()).transpose()
+        self.load_profile(CallContext::from_context(ctx)).await.map(|profile| profile.avatar_url.clone()).transpose()
     }
 
     /// BCP 47 language tag, set by your backend (`saveUserProfiles`).
     #[graphql(shareable)]
     async fn locale(&self, ctx: &Context<'_>) -> Option<Result<String>> {
-        self.read(Call::of(ctx)).await.map(|profile| profile.locale.clone()).transpose()
+        self.load_profile(CallContext::from_context(ctx)).await.map(|profile| profile.locale.clone()).transpose()
     }
 }
 
@@ -102,7 +102,7 @@ impl UserQuery {
     /// id, and creates no user.
     #[graphql(entity)]
     async fn find_user_by_id(&self, ctx: &Context<'_>, id: ID) -> Option<Result<User>> {
-        Some(ctx.data_unchecked::<Entities>().user(ctx, &id).await)
+        Some(ctx.data_unchecked::<EntityLoader>().load_user(ctx, &id).await)
     }
 
     /// Known users by a prefix of their id (case-sensitive) or of their name (ignoring case). The user with exactly
@@ -114,10 +114,10 @@ impl UserQuery {
         #[graphql(desc = "Prefix of the id or the name, 1 to 128 characters.")] text: String,
         #[graphql(desc = "Maximum number of users, up to 200. Default: 20.")] first: Option<i32>,
     ) -> Result<Vec<User>> {
-        let call = Call::by(ctx, STAFF)?;
-        let many = connection::size(call, "first", first)?;
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let many = connection::page_size(call, "first", first)?;
         let found = user::search(call.app, call.tenant, &text, many).await?;
-        Ok(found.into_iter().map(User::known).collect())
+        Ok(found.into_iter().map(User::from_profile).collect())
     }
 }
 
@@ -176,15 +176,15 @@ pub enum UserContactInput {
 }
 
 impl UserContactInput {
-    fn read(self) -> crate::error::Result<Contact> {
+    fn into_contact(self) -> crate::error::Result<ContactAddress> {
         match self {
             Self::Email(address) => {
-                let address = mail::address(&address).map_err(|error| error.within("email"))?;
-                Ok(Contact { kind: Kind::Email, address })
+                let address = mail::normalize_address(&address).map_err(|error| error.with_field_prefix("email"))?;
+                Ok(ContactAddress { kind: DestinationKind::Email, address })
             }
             Self::WechatOpenId(address) => {
-                wechat::name("wechatOpenId", &address)?;
-                Ok(Contact { kind: Kind::WeChat, address })
+                wechat::check_name("wechatOpenId", &address)?;
+                Ok(ContactAddress { kind: DestinationKind::WeChat, address })
             }
         }
     }
@@ -199,7 +199,7 @@ pub struct UserContact {
     pub address: String,
     /// When the server stopped sending there, after three refusals in a row; null if it sends. Saving the address again
     /// resumes delivery.
-    pub refused_since: Option<Instant>,
+    pub refused_since: Option<DateTimeScalar>,
 }
 
 impl From<entity::contact::Model> for UserContact {
@@ -209,22 +209,24 @@ impl From<entity::contact::Model> for UserContact {
 }
 
 impl UserProfileInput {
-    fn change(self) -> crate::error::Result<ProfileChange> {
-        let patching = Patching::of(self.clear);
+    fn into_change(self) -> crate::error::Result<ProfileChange> {
+        let patching = FieldPatch::from_cleared(self.clear);
         let read = |(place, of): (usize, UserContactInput)| {
-            of.read().map_err(|error| error.within(&format!("contacts[{place}]")))
+            of.into_contact().map_err(|error| error.with_field_prefix(&format!("contacts[{place}]")))
         };
         let contacts = self.contacts.map(|all| all.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>());
-        let said = Said::read(self.time_zone.as_deref(), self.quiet.as_ref(), self.digest.as_ref())?;
+        let said = ParsedHours::parse(self.time_zone.as_deref(), self.quiet.as_ref(), self.digest.as_ref())?;
         Ok(ProfileChange {
             external_id: self.id.0,
-            name: patching.change(ProfileField::Name, self.name)?,
-            avatar_url: patching.change(ProfileField::AvatarUrl, self.avatar_url)?,
-            locale: patching.change(ProfileField::Locale, self.locale)?,
-            time_zone: patching.change(ProfileField::TimeZone, said.time_zone)?,
-            quiet: patching.change(ProfileField::Quiet, said.quiet)?,
-            digest: patching.change(ProfileField::Digest, said.digest)?,
-            contacts: patching.change(ProfileField::Contacts, contacts.transpose()?)?.map(Option::unwrap_or_default),
+            name: patching.field_change(ProfileField::Name, self.name)?,
+            avatar_url: patching.field_change(ProfileField::AvatarUrl, self.avatar_url)?,
+            locale: patching.field_change(ProfileField::Locale, self.locale)?,
+            time_zone: patching.field_change(ProfileField::TimeZone, said.time_zone)?,
+            quiet: patching.field_change(ProfileField::Quiet, said.quiet)?,
+            digest: patching.field_change(ProfileField::Digest, said.digest)?,
+            contacts: patching
+                .field_change(ProfileField::Contacts, contacts.transpose()?)?
+                .map(Option::unwrap_or_default),
         })
     }
 }
@@ -241,20 +243,24 @@ impl UserMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "One per user, at most 1,000.")] inputs: Vec<UserProfileInput>,
     ) -> Result<Vec<User>> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits::<&str>(ctx, Subject::User, &[]);
+        let call = CallContext::with_role(ctx, STAFF)?;
+        call.start_audit::<&str>(ctx, SubjectKind::User, &[]);
         let changes = inputs.into_iter().enumerate();
-        let changes = changes.map(|(place, of)| of.change().map_err(|error| error.within(&format!("inputs[{place}]"))));
+        let changes = changes
+            .map(|(place, of)| of.into_change().map_err(|error| error.with_field_prefix(&format!("inputs[{place}]"))));
         let changes = changes.collect::<Result<Vec<_>, _>>()?;
-        let rows = user::save(call.app, call.tenant, changes).await?;
-        let siblings = Siblings::of(rows.clone());
-        Ok(rows.into_iter().map(|row| User::among(&siblings, row)).collect())
+        let rows = user::save_profiles(call.app, call.tenant, changes).await?;
+        let siblings = UserLoader::for_users(rows.clone());
+        Ok(rows.into_iter().map(|row| User::in_batch(&siblings, row)).collect())
     }
 }
 
 /// Profiles of those users that the tenant knows, by external id.
-pub async fn profiles(call: Call<'_>, ids: &[String]) -> crate::error::Result<HashMap<String, Profile>> {
-    let rows: Vec<UserId> = user::find(call.app, call.tenant, ids).await?.into_values().collect();
-    let profiles = user::profiles(call.app, call.tenant, &rows).await?;
+pub async fn find_profiles(
+    call: CallContext<'_>,
+    ids: &[String],
+) -> crate::error::Result<HashMap<String, UserProfile>> {
+    let rows: Vec<UserId> = user::find_existing(call.app, call.tenant, ids).await?.into_values().collect();
+    let profiles = user::load_profiles(call.app, call.tenant, &rows).await?;
     Ok(profiles.into_values().map(|of| (of.external_id.clone(), of)).collect())
 }

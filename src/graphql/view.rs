@@ -1,6 +1,6 @@
 //! Auto-read views.
 
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use tokio::sync::OnceCell;
 
 use super::account::ViewerAccount;
 use super::catalogue::DeleteCodePayload;
-use super::connection::size;
-use super::context::{ADMIN, Call, different};
-use super::json::Json;
-use super::overview::Count;
-use super::plain::Plain;
-use super::scalars::Instant;
-use crate::auth::Role;
+use super::connection::page_size;
+use super::context::{ADMIN, CallContext, distinct_count};
+use super::json::JsonScalar;
+use super::overview::CappedCount;
+use super::plain::InlineObject;
+use super::scalars::DateTimeScalar;
+use crate::auth::CallerRole;
 use crate::domain::catalogue::{self, ViewCode};
 use crate::domain::overview;
-use crate::domain::view::{self, Activity, By, Key, Listing};
+use crate::domain::view::{self, MembershipCaller, ViewActivity, ViewKey, ViewListing};
 use crate::error::Error;
 use crate::model::{check, seal};
 
@@ -34,23 +34,23 @@ pub struct ViewKeyInput {
     pub external_id: ID,
 }
 
-impl From<ViewKeyInput> for Key {
+impl From<ViewKeyInput> for ViewKey {
     fn from(input: ViewKeyInput) -> Self {
         Self { code: input.code, id: input.external_id.0 }
     }
 }
 
 /// A view as a user sees it.
-pub struct View(pub view::View);
+pub struct InboxView(pub view::UserView);
 
 /// A chat, feed or news page: its items count as read when the user looks at it. `unread` and `lastVisitedAt` belong to
 /// the one user of the response; they are 0 and null if it is about no user or several.
 #[Object(name = "InboxView")]
-impl View {
+impl InboxView {
     /// Opaque. It names the view as this user sees it.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
         let user = self.0.user.unwrap_or_default();
-        ID(Call::of(ctx).tenant.seal.close(seal::Kind::View, user.0, self.0.row.0))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::View, user.0, self.0.row.0))
     }
 
     /// Kind of the view.
@@ -65,58 +65,61 @@ impl View {
 
     /// Activities since the user's last visit, or since the user joined. The user's own activities count as visits.
     /// Exact, up to `cap`.
-    fn unread(&self, #[graphql(desc = "Cap of the count, at least 1.")] cap: Option<i32>) -> Result<Plain<Count>> {
+    fn unread(
+        &self,
+        #[graphql(desc = "Cap of the count, at least 1.")] cap: Option<i32>,
+    ) -> Result<InlineObject<CappedCount>> {
         if cap.is_some_and(|cap| cap < 1) {
             return Err(Error::bad_input("cap", "must be at least 1").into());
         }
-        Ok(overview::Count::of(self.0.unread, cap.map(i64::from)).into())
+        Ok(overview::BoundedCount::with_cap(self.0.unread, cap.map(i64::from)).into())
     }
 
     /// Null if nothing has happened yet.
-    async fn last_activity_at(&self) -> Option<Instant> {
+    async fn last_activity_at(&self) -> Option<DateTimeScalar> {
         self.0.last_activity_at.map(Into::into)
     }
 
     /// Null if the user has never visited it.
-    async fn last_visited_at(&self) -> Option<Instant> {
+    async fn last_visited_at(&self) -> Option<DateTimeScalar> {
         self.0.last_visited_at.map(Into::into)
     }
 
     /// The `preview` of the latest activity.
-    async fn latest(&self) -> Option<Json> {
-        self.0.latest.clone().map(Json)
+    async fn latest(&self) -> Option<JsonScalar> {
+        self.0.latest.clone().map(JsonScalar)
     }
 }
 
-type Lists = HashMap<UserId, Vec<view::View>>;
+type ViewLists = HashMap<UserId, Vec<view::UserView>>;
 
 /// Lists of views for the users of a request. Each list is read once for all of them.
 #[derive(Default)]
-pub struct SharedViews(Mutex<HashMap<Listing, Arc<OnceCell<Lists>>>>);
+pub struct ViewLoader(Mutex<HashMap<ViewListing, Arc<OnceCell<ViewLists>>>>);
 
-impl SharedViews {
+impl ViewLoader {
     /// The list of one user.
-    pub async fn of(
+    pub async fn load_views(
         &self,
-        call: Call<'_>,
+        call: CallContext<'_>,
         users: &[UserId],
         user: UserId,
         keys: Option<Vec<ViewKeyInput>>,
         first: Option<i32>,
-    ) -> Result<Vec<Plain<View>>> {
-        let size = size(call, "first", first)?;
+    ) -> Result<Vec<InlineObject<InboxView>>> {
+        let size = page_size(call, "first", first)?;
         let (listing, shown) = match keys {
             Some(keys) => {
-                (Listing::These(keys.into_iter().map(Into::into).collect()), first.map_or(usize::MAX, |_| size))
+                (ViewListing::These(keys.into_iter().map(Into::into).collect()), first.map_or(usize::MAX, |_| size))
             }
-            None => (Listing::Newest(size), size),
+            None => (ViewListing::Newest(size), size),
         };
         let shared = {
             let mut lists = self.0.lock();
             lists.entry(listing.clone()).or_default().clone()
         };
-        let all = shared.get_or_try_init(|| view::of(call.app, call.tenant, users, &listing)).await?;
-        Ok(all.get(&user).into_iter().flatten().take(shown).cloned().map(View).map(Plain).collect())
+        let all = shared.get_or_try_init(|| view::load_lists(call.app, call.tenant, users, &listing)).await?;
+        Ok(all.get(&user).into_iter().flatten().take(shown).cloned().map(InboxView).map(InlineObject).collect())
     }
 }
 
@@ -138,8 +141,8 @@ impl ViewQuery {
     /// The kinds of views that the tenant has opened or closed, by code. Views of other kinds exist, too, and are
     /// closed. Any role.
     async fn view_codes(&self, ctx: &Context<'_>) -> Result<Vec<ViewCodeObject>> {
-        let call = Call::of(ctx);
-        let catalogue = catalogue::current(call.app, call.tenant).await?;
+        let call = CallContext::from_context(ctx);
+        let catalogue = catalogue::load_current(call.app, call.tenant).await?;
         let object = |(code, open): (&String, &bool)| ViewCodeObject { code: code.clone(), open: *open };
         Ok(catalogue.view_codes.iter().map(object).collect())
     }
@@ -154,7 +157,7 @@ pub struct ActivityInput {
     /// The user who did it, who joins the view; the activity counts as a visit.
     pub actor: Option<ID>,
     /// Small preview for `latest`, 4 KiB of JSON at most.
-    pub preview: Option<Json>,
+    pub preview: Option<JsonScalar>,
     /// 1 to 128 characters. A repeated activity of the view with the same key changes nothing; with another actor or
     /// preview it is `CONFLICT`. Keys are kept for the retention window (30 days by default).
     pub idempotency_key: Option<String>,
@@ -162,7 +165,7 @@ pub struct ActivityInput {
 
 /// The result of joining, leaving or visiting a view.
 pub struct ViewPayload {
-    view: View,
+    view: InboxView,
     visitor: Option<UserId>,
 }
 
@@ -170,19 +173,19 @@ pub struct ViewPayload {
 #[Object]
 impl ViewPayload {
     /// As the one affected user sees it; without a user's state if there were several.
-    async fn view(&self) -> &View {
+    async fn view(&self) -> &InboxView {
         &self.view
     }
 
     /// The token's user after the call; null for services.
     async fn viewer(&self) -> Option<ViewerAccount> {
-        self.visitor.map(ViewerAccount::alone)
+        self.visitor.map(ViewerAccount::for_user)
     }
 }
 
 impl ViewPayload {
-    fn of(call: Call<'_>, of: view::View) -> Self {
-        Self { visitor: of.user.filter(|_| call.viewer.role == Role::User), view: View(of) }
+    fn from_view(call: CallContext<'_>, of: view::UserView) -> Self {
+        Self { visitor: of.user.filter(|_| call.viewer.role == CallerRole::User), view: InboxView(of) }
     }
 }
 
@@ -190,7 +193,7 @@ impl ViewPayload {
 #[derive(SimpleObject)]
 pub struct RecordActivityPayload {
     /// The view of each activity, as its actor sees it after all of them.
-    pub views: Vec<View>,
+    pub views: Vec<InboxView>,
 }
 
 #[derive(Default)]
@@ -206,13 +209,13 @@ impl ViewMutation {
         #[graphql(desc = "Which view.")] key: ViewKeyInput,
         #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Option<Vec<ID>>,
     ) -> Result<ViewPayload> {
-        let call = Call::by(ctx, &[Role::User, Role::Service])?;
-        let (by, users) = members(call, users)?;
+        let call = CallContext::with_role(ctx, &[CallerRole::User, CallerRole::Service])?;
+        let (by, users) = named_members(call, users)?;
         let named = format!("{}/{}", key.code, key.external_id.as_str());
-        call.audits_many(ctx, (Subject::View, &[named]), different(&users));
+        call.start_audit_many(ctx, (SubjectKind::View, &[named]), distinct_count(&users));
         let key = key.into();
         let joining = view::join(call.app, call.tenant, by, &key, &users).boxed();
-        Ok(ViewPayload::of(call, call.making(ctx, users.len(), joining).await?))
+        Ok(ViewPayload::from_view(call, call.charge_creation(ctx, users.len(), joining).await?))
     }
 
     /// Removes users from a view. SERVICE for any users; USER for themselves (without `users`) if the view's kind is
@@ -223,11 +226,11 @@ impl ViewMutation {
         #[graphql(desc = "Which view.")] key: ViewKeyInput,
         #[graphql(desc = "Your ids of the users, at most 10,000.")] users: Option<Vec<ID>>,
     ) -> Result<ViewPayload> {
-        let call = Call::by(ctx, &[Role::User, Role::Service])?;
-        let (by, users) = members(call, users)?;
+        let call = CallContext::with_role(ctx, &[CallerRole::User, CallerRole::Service])?;
+        let (by, users) = named_members(call, users)?;
         let named = format!("{}/{}", key.code, key.external_id.as_str());
-        call.audits_many(ctx, (Subject::View, &[named]), different(&users));
-        Ok(ViewPayload::of(call, view::leave(call.app, call.tenant, by, &key.into(), &users).await?))
+        call.start_audit_many(ctx, (SubjectKind::View, &[named]), distinct_count(&users));
+        Ok(ViewPayload::from_view(call, view::leave(call.app, call.tenant, by, &key.into(), &users).await?))
     }
 
     /// Records activities, which are unread for all members except their actors. Up to 1,000 in one transaction: all
@@ -237,16 +240,16 @@ impl ViewMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The activities in order, at most 1,000.")] inputs: Vec<ActivityInput>,
     ) -> Result<RecordActivityPayload> {
-        let call = Call::by(ctx, &[Role::Service])?;
-        let activity = |input: ActivityInput| Activity {
+        let call = CallContext::with_role(ctx, &[CallerRole::Service])?;
+        let activity = |input: ActivityInput| ViewActivity {
             view: input.view.into(),
             actor: input.actor.map(|id| id.0),
-            preview: input.preview.map(|Json(preview)| preview),
+            preview: input.preview.map(|JsonScalar(preview)| preview),
             idempotency_key: input.idempotency_key,
         };
-        let activities: Vec<Activity> = inputs.into_iter().map(activity).collect();
-        let views = view::record(call.app, call.tenant, &activities).await?;
-        Ok(RecordActivityPayload { views: views.into_iter().map(View).collect() })
+        let activities: Vec<ViewActivity> = inputs.into_iter().map(activity).collect();
+        let views = view::record_activities(call.app, call.tenant, &activities).await?;
+        Ok(RecordActivityPayload { views: views.into_iter().map(InboxView).collect() })
     }
 
     /// The user visits a view: nothing in it is unread any more. The visit joins the view if its kind is open;
@@ -256,10 +259,10 @@ impl ViewMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Which view.")] key: ViewKeyInput,
     ) -> Result<ViewPayload> {
-        let (call, user) = Call::user(ctx).await?;
+        let (call, user) = CallContext::for_calling_user(ctx).await?;
         let key = key.into();
-        let visited = call.making(ctx, 1, view::visit(call.app, call.tenant, user, &key).boxed()).await?;
-        Ok(ViewPayload::of(call, visited))
+        let visited = call.charge_creation(ctx, 1, view::visit(call.app, call.tenant, user, &key).boxed()).await?;
+        Ok(ViewPayload::from_view(call, visited))
     }
 
     /// Sets whether users may join and leave views of a kind themselves. Members stay. At most 1,000 kinds per tenant.
@@ -270,8 +273,8 @@ impl ViewMutation {
         #[graphql(desc = "1 to 128 characters.")] code: String,
         #[graphql(desc = "Whether users may join and leave by themselves.")] open: bool,
     ) -> Result<ViewCodeObject> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, Subject::ViewCode, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, SubjectKind::ViewCode, &[&code]);
         let saved = ViewCode { code, is_open: open };
         catalogue::save_view_code(call.app, call.tenant, &saved).await?;
         Ok(ViewCodeObject { code: saved.code, open })
@@ -283,27 +286,30 @@ impl ViewMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the kind of views.")] code: String,
     ) -> Result<DeleteCodePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, Subject::ViewCode, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, SubjectKind::ViewCode, &[&code]);
         let is_deleted = catalogue::delete_view_code(call.app, call.tenant, &code).await?;
         Ok(DeleteCodePayload { deleted_code: is_deleted.then_some(code) })
     }
 }
 
 /// The users who join or leave: USER names at most the token's user, SERVICE must name users.
-fn members(call: Call<'_>, users: Option<Vec<ID>>) -> crate::error::Result<(By, Vec<String>)> {
+fn named_members(
+    call: CallContext<'_>,
+    users: Option<Vec<ID>>,
+) -> crate::error::Result<(MembershipCaller, Vec<String>)> {
     let named = users.map(|users| users.into_iter().map(|id| id.0).collect::<Vec<String>>());
     match (call.viewer.role, named) {
-        (Role::User, named) => {
+        (CallerRole::User, named) => {
             let other = named.iter().flatten().enumerate().find(|(_, id)| **id != call.viewer.sub);
             if let Some((place, other)) = other {
                 let field = format!("users[{place}]");
-                check::code(&field, other)?;
+                check::identifier(&field, other)?;
                 return Err(Error::not_found_at(field, "user", other));
             }
-            Ok((By::Themselves, vec![call.viewer.sub.clone()]))
+            Ok((MembershipCaller::Themselves, vec![call.viewer.sub.clone()]))
         }
-        (_, Some(named)) => Ok((By::Partner, named)),
+        (_, Some(named)) => Ok((MembershipCaller::Partner, named)),
         (_, None) => Err(Error::bad_input("users", "is required, because the token is not a user's")),
     }
 }

@@ -12,7 +12,7 @@ use futures_util::stream::{Stream, StreamExt, iter, poll_fn};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::graphql::{Budget, error_code, outcome};
+use crate::graphql::{ResponseBudget, error_code, outcome};
 
 /// Identifies a request, to its sender and in the log.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,7 +22,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The outcome of a request for metrics and logs. It travels with the response as far as the log.
 #[derive(Clone, Debug)]
-pub struct Code(pub String);
+pub struct OutcomeCode(pub String);
 
 const GRAPHQL_JSON: &str = "application/graphql-response+json";
 /// The media type of requests, and the older one of responses.
@@ -31,7 +31,7 @@ pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
 
 /// The media type to answer in. `None` if the client accepts none of the three.
-pub fn media(headers: &HeaderMap) -> Option<&'static str> {
+pub fn accepted_media(headers: &HeaderMap) -> Option<&'static str> {
     let Some(accept) = headers.get(header::ACCEPT) else { return Some(JSON) };
     let accept = accept.to_str().unwrap_or_default();
     let ranges = accept.split(',').map(|range| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
@@ -48,72 +48,72 @@ pub fn media(headers: &HeaderMap) -> Option<&'static str> {
 /// For a client that accepts none of these media types.
 pub fn not_acceptable() -> Response {
     let error = Error::bad_input("accept", format!("must include {GRAPHQL_JSON}, {JSON} or {EVENTS}"));
-    refusal(JSON, StatusCode::NOT_ACCEPTABLE, &error)
+    error_response(JSON, StatusCode::NOT_ACCEPTABLE, &error)
 }
 
 /// The response of an executed request. An error if it exceeds `budget`, or if `keep` has no room left for the caller.
-pub fn answer(
+pub fn graphql_response(
     media: &'static str,
     response: &GraphqlResponse,
-    budget: &Budget,
+    budget: &ResponseBudget,
     keep: impl FnOnce(String) -> Option<Bytes>,
 ) -> Response {
     if is_refused(response) {
-        return refused(media, response);
+        return refused_response(media, response);
     }
-    match budget.json(response) {
+    match budget.to_json(response) {
         Ok(body) => {
             let Some(body) = keep(body) else {
                 let why = "too many earlier responses are unread: read them first, or request less at once";
-                return refusal(media, StatusCode::SERVICE_UNAVAILABLE, &Error::Unavailable(why.into()));
+                return error_response(media, StatusCode::SERVICE_UNAVAILABLE, &Error::Unavailable(why.into()));
             };
-            let mut answer = respond(media, StatusCode::OK, body);
-            answer.extensions_mut().insert(Code(outcome(response)));
+            let mut answer = json_response(media, StatusCode::OK, body);
+            answer.extensions_mut().insert(OutcomeCode(outcome(response)));
             answer
         }
-        Err(refusal) => refused(media, &refusal),
+        Err(refusal) => refused_response(media, &refusal),
     }
 }
 
 /// A cached response, which has no errors.
-pub fn known(media: &'static str, text: String) -> Response {
-    let mut answer = respond(media, StatusCode::OK, text);
-    answer.extensions_mut().insert(Code("OK".into()));
+pub fn cached_response(media: &'static str, text: String) -> Response {
+    let mut answer = json_response(media, StatusCode::OK, text);
+    answer.extensions_mut().insert(OutcomeCode("OK".into()));
     answer
 }
 
 /// The response of a request that was not executed, or has no result.
-pub fn refused(media: &'static str, response: &GraphqlResponse) -> Response {
+pub fn refused_response(media: &'static str, response: &GraphqlResponse) -> Response {
     let code = outcome(response);
     let extension = |name: &str| response.errors.first()?.extensions.as_ref()?.get(name).cloned();
-    let status = status(&code, media);
+    let status = error_status(&code, media);
     if media == EVENTS && status == StatusCode::OK {
         let mut answer = refused_stream(response);
-        answer.extensions_mut().insert(Code(code));
+        answer.extensions_mut().insert(OutcomeCode(code));
         return answer;
     }
     let mut answer = match serde_json::to_string(&json!({ "errors": response.errors })) {
-        Ok(body) => respond(media, status, body),
-        Err(error) => refusal(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
+        Ok(body) => json_response(media, status, body),
+        Err(error) => error_response(media, StatusCode::INTERNAL_SERVER_ERROR, &Error::internal(error)),
     };
     if let Some(Value::Number(seconds)) = extension("retryAfter")
         && let Ok(seconds) = HeaderValue::from_str(&seconds.to_string())
     {
         answer.headers_mut().insert(header::RETRY_AFTER, seconds);
     }
-    answer.extensions_mut().insert(Code(code));
-    help(&mut answer);
+    answer.extensions_mut().insert(OutcomeCode(code));
+    add_hint_headers(&mut answer);
     answer
 }
 
 /// Refuses with a stream, because an event stream's client cannot read any other body.
 fn refused_stream(response: &GraphqlResponse) -> Response {
-    let errors = next(json!({ "errors": response.errors }).to_string());
-    streamed(iter([errors, complete()]))
+    let errors = next_event(json!({ "errors": response.errors }).to_string());
+    event_stream(iter([errors, complete_event()]))
 }
 
 /// A response that streams events.
-pub fn streamed(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+pub fn event_stream(events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let mut events = events.map(Ok::<_, Infallible>).boxed();
     // Log lines of the stream carry the id of the request that began it.
     let span = tracing::Span::current();
@@ -125,12 +125,12 @@ pub fn streamed(events: impl Stream<Item = Event> + Send + 'static) -> Response 
 }
 
 /// One result.
-pub fn next(data: String) -> Event {
+pub fn next_event(data: String) -> Event {
     Event::default().event("next").data(data)
 }
 
 /// The last event.
-pub fn complete() -> Event {
+pub fn complete_event() -> Event {
     Event::default().event("complete").data("")
 }
 
@@ -141,7 +141,7 @@ pub fn is_refused(response: &GraphqlResponse) -> bool {
 
 /// The status of a request that was not executed. Errors that concern proxies and retries have it under both media
 /// types. Errors in the query have it under the newer one only; the older one says 200.
-fn status(code: &str, media: &str) -> StatusCode {
+fn error_status(code: &str, media: &str) -> StatusCode {
     match code {
         "UNAUTHENTICATED" => StatusCode::UNAUTHORIZED,
         "RATE_LIMITED" => StatusCode::TOO_MANY_REQUESTS,
@@ -156,18 +156,18 @@ fn status(code: &str, media: &str) -> StatusCode {
 }
 
 /// Refuses a request before the schema sees it.
-pub fn refusal(media: &'static str, status: StatusCode, error: &Error) -> Response {
+pub fn error_response(media: &'static str, status: StatusCode, error: &Error) -> Response {
     if let Error::Internal(_) = error {
-        tracing::error!(cause = error.told(), "a request failed");
+        tracing::error!(cause = error.log_message(), "a request failed");
     }
-    let mut answer = respond(media, status, json!({ "errors": [described(error)] }).to_string());
-    answer.extensions_mut().insert(Code(error_code(error).into()));
-    help(&mut answer);
+    let mut answer = json_response(media, status, json!({ "errors": [error_json(error)] }).to_string());
+    answer.extensions_mut().insert(OutcomeCode(error_code(error).into()));
+    add_hint_headers(&mut answer);
     answer
 }
 
 /// An error as clients see it.
-pub fn described(error: &Error) -> serde_json::Value {
+pub fn error_json(error: &Error) -> serde_json::Value {
     let mut extensions = json!({ "code": error_code(error) });
     if let Error::BadInput { field, .. } = error
         && !field.is_empty()
@@ -178,7 +178,7 @@ pub fn described(error: &Error) -> serde_json::Value {
 }
 
 /// Says how to authenticate (RFC 9110, section 15.5.2), and when to retry if the server is busy.
-fn help(answer: &mut Response) {
+fn add_hint_headers(answer: &mut Response) {
     let (name, value) = match answer.status() {
         StatusCode::UNAUTHORIZED => (header::WWW_AUTHENTICATE, "Bearer"),
         StatusCode::SERVICE_UNAVAILABLE => (header::RETRY_AFTER, "1"),
@@ -187,7 +187,7 @@ fn help(answer: &mut Response) {
     answer.headers_mut().insert(name, HeaderValue::from_static(value));
 }
 
-fn respond(media: &'static str, status: StatusCode, body: impl Into<Bytes>) -> Response {
+fn json_response(media: &'static str, status: StatusCode, body: impl Into<Bytes>) -> Response {
     let kind = if media == GRAPHQL_JSON {
         "application/graphql-response+json; charset=utf-8"
     } else {

@@ -11,10 +11,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
-use super::unread::shared;
+use super::unread::shared_response;
 
 /// Name, media type and gzipped content.
-pub type File = (&'static str, &'static str, &'static [u8]);
+pub type AssetFile = (&'static str, &'static str, &'static [u8]);
 
 /// For files with a name that changes with their content.
 const FOR_GOOD: &str = "public, max-age=31536000, immutable";
@@ -28,10 +28,10 @@ pub const ALWAYS: [(HeaderName, &str); 2] =
 
 /// The files of one part of the site.
 #[derive(Debug)]
-pub struct Assets(Vec<Asset>);
+pub struct AssetBundle(Vec<StaticAsset>);
 
 #[derive(Debug)]
-struct Asset {
+struct StaticAsset {
     name: &'static str,
     media: &'static str,
     gzipped: &'static [u8],
@@ -43,40 +43,40 @@ struct Asset {
     inflated: OnceLock<Bytes>,
 }
 
-impl Assets {
+impl AssetBundle {
     /// For these files. `lasting` names those that keep their name when their content changes.
-    pub fn of(files: &[File], lasting: &[&str]) -> Self {
-        let asset = |(name, media, gzipped): &File| {
+    pub fn from_files(files: &[AssetFile], lasting: &[&str]) -> Self {
+        let asset = |(name, media, gzipped): &AssetFile| {
             let is_lasting = lasting.contains(name);
             let tag = if is_lasting { URL_SAFE_NO_PAD.encode(Sha256::digest(gzipped)) } else { (*name).to_owned() };
-            Asset { name, media, gzipped, is_lasting, tag, inflated: OnceLock::new() }
+            StaticAsset { name, media, gzipped, is_lasting, tag, inflated: OnceLock::new() }
         };
         Self(files.iter().map(asset).collect())
     }
 
     /// The file of this name, in an encoding that the client accepts.
-    pub fn send(&self, name: &str, asked: &HeaderMap) -> Result<Response, StatusCode> {
+    pub fn respond_with(&self, name: &str, asked: &HeaderMap) -> Result<Response, StatusCode> {
         let asset = self.0.iter().find(|asset| asset.name == name).ok_or(StatusCode::NOT_FOUND)?;
         let kept = [
             (header::CACHE_CONTROL, if asset.is_lasting { FOR_NOW } else { FOR_GOOD }),
             (header::VARY, "accept-encoding"),
             (header::ETAG, &format!("W/\"{}\"", asset.tag)),
         ];
-        if asset.is_known(asked) {
+        if asset.is_client_current(asked) {
             return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
         }
         let about = [(header::CONTENT_TYPE, asset.media)];
-        if takes_gzip(asked) {
-            let content = shared(Bytes::from_static(asset.gzipped));
+        if can_accept_gzip(asked) {
+            let content = shared_response(Bytes::from_static(asset.gzipped));
             return Ok((kept, ALWAYS, about, [(header::CONTENT_ENCODING, "gzip")], content).into_response());
         }
-        Ok((kept, ALWAYS, about, shared(asset.inflated()?)).into_response())
+        Ok((kept, ALWAYS, about, shared_response(asset.inflate()?)).into_response())
     }
 }
 
-impl Asset {
+impl StaticAsset {
     /// Whether the client has the file already, by a tag that it sends (RFC 9110, section 13.1.2).
-    fn is_known(&self, asked: &HeaderMap) -> bool {
+    fn is_client_current(&self, asked: &HeaderMap) -> bool {
         let listed = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
         let mut tags = listed.flat_map(|value| value.split(',')).map(str::trim);
         tags.any(|tag| {
@@ -85,7 +85,7 @@ impl Asset {
         })
     }
 
-    fn inflated(&self) -> Result<Bytes, StatusCode> {
+    fn inflate(&self) -> Result<Bytes, StatusCode> {
         if let Some(content) = self.inflated.get() {
             return Ok(content.clone());
         }
@@ -100,7 +100,7 @@ impl Asset {
 }
 
 /// Whether the client accepts gzip (RFC 9110, section 12.5.3). Without the header it gets the plain content.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+fn can_accept_gzip(headers: &HeaderMap) -> bool {
     let listed = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = listed.flat_map(|value| value.split(',')).map(|entry| {
         let (coding, parameter) = entry.split_once(';').unwrap_or((entry, "q=1"));
@@ -122,7 +122,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 mod tests {
     use axum::http::{HeaderMap, HeaderValue, header};
 
-    use super::takes_gzip;
+    use super::can_accept_gzip;
 
     #[test]
     fn gzip_is_for_those_who_take_it() {
@@ -142,8 +142,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(accepted));
-            assert_eq!(takes_gzip(&headers), is_taken, "{accepted}");
+            assert_eq!(can_accept_gzip(&headers), is_taken, "{accepted}");
         }
-        assert!(!takes_gzip(&HeaderMap::new()));
+        assert!(!can_accept_gzip(&HeaderMap::new()));
     }
 }

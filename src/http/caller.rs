@@ -5,70 +5,70 @@ use std::net::{IpAddr, SocketAddr};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
-use super::answer::{refusal, refused};
+use super::answer::{error_response, refused_response};
 use super::serve::ConnectionState;
 use super::server::Server;
-use super::session::Pass;
+use super::session::SessionCredential;
 use super::sign_in::shown;
-use crate::auth::Session;
-use crate::clock::calendar;
+use crate::auth::SignInSession;
+use crate::clock::to_date_time;
 use crate::error::{Error, Result};
-use crate::graphql::{Route, Share, Viewer};
-use crate::model::actor::Origin;
-use crate::model::network::Network;
+use crate::graphql::{PublicRoute, RateScope, Viewer};
+use crate::model::actor::NetworkClass;
+use crate::model::network::CallerNetwork;
 
 /// Authenticates the caller and counts one operation towards its rate. On failure, the response to send.
-pub async fn counted(
+pub async fn authenticate_and_charge(
     server: &Server,
     headers: &HeaderMap,
-    network: Network,
+    network: CallerNetwork,
     media: &'static str,
-) -> Result<Option<(Viewer, Pass)>, Response> {
-    let caller = known(server, headers).await.map_err(|error| unknown(media, &error))?;
+) -> Result<Option<(Viewer, SessionCredential)>, Response> {
+    let caller = authenticate_caller(server, headers).await.map_err(|error| unauthenticated_response(media, &error))?;
     let counted = match &caller {
-        Some((viewer, _)) => server.schema.knock(viewer).await,
-        None => server.schema.knock_without_token(&Share::of(Route::Introspection, network)).await,
+        Some((viewer, _)) => server.schema.charge(viewer).await,
+        None => server.schema.charge_without_token(&RateScope::for_route(PublicRoute::Introspection, network)).await,
     };
-    counted.map_err(|refusal| refused(media, &refusal))?;
+    counted.map_err(|refusal| refused_response(media, &refusal))?;
     Ok(caller)
 }
 
 /// Authenticates the caller. `None` without valid credentials if public introspection is enabled.
-async fn known(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, Pass)>> {
+async fn authenticate_caller(server: &Server, headers: &HeaderMap) -> Result<Option<(Viewer, SessionCredential)>> {
     let may_be_nobody = server.app.config.wire.public_schema && !headers.contains_key(header::AUTHORIZATION);
-    match by_request(server, headers) {
-        Ok(Shown::Nothing) | Err(_) if may_be_nobody => Ok(None),
-        shown => verified(server, shown?).await.map(Some),
+    match read_credentials(server, headers) {
+        Ok(RequestCredentials::Nothing) | Err(_) if may_be_nobody => Ok(None),
+        shown => verify_credentials(server, shown?).await.map(Some),
     }
 }
 
 /// The credentials of a request.
 #[derive(Clone, Debug)]
-pub enum Shown {
+pub enum RequestCredentials {
     Nothing,
     Token(String),
     /// A session cookie. It is used only without an `Authorization` header, even an invalid one.
-    Session(Session),
+    Session(SignInSession),
 }
 
-fn by_request(server: &Server, headers: &HeaderMap) -> Result<Shown> {
+fn read_credentials(server: &Server, headers: &HeaderMap) -> Result<RequestCredentials> {
     if headers.contains_key(header::AUTHORIZATION) {
-        return Ok(bearer(headers).map_or(Shown::Nothing, Shown::Token));
+        return Ok(bearer_token(headers).map_or(RequestCredentials::Nothing, RequestCredentials::Token));
     }
-    Ok(shown::of_request(server, headers)?.map_or(Shown::Nothing, Shown::Session))
+    Ok(shown::read_for_request(server, headers)?.map_or(RequestCredentials::Nothing, RequestCredentials::Session))
 }
 
 /// The credentials of a WebSocket's first request. They are used if its first message has no token.
-pub fn by_socket(server: &Server, headers: &HeaderMap) -> Shown {
+pub fn read_socket_credentials(server: &Server, headers: &HeaderMap) -> RequestCredentials {
     if headers.contains_key(header::AUTHORIZATION) {
-        return bearer(headers).map_or(Shown::Nothing, Shown::Token);
+        return bearer_token(headers).map_or(RequestCredentials::Nothing, RequestCredentials::Token);
     }
-    shown::of_socket(server, headers).map_or(Shown::Nothing, Shown::Session)
+    shown::read_for_socket(server, headers).map_or(RequestCredentials::Nothing, RequestCredentials::Session)
 }
 
 /// The class of the address that a request comes from.
-pub fn origin(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> Origin {
-    client_address(server, connection, headers).map_or(Origin::Unknown, Origin::of)
+pub fn client_origin(server: &Server, connection: Option<&ConnectionState>, headers: &HeaderMap) -> NetworkClass {
+    client_address(server, connection, headers).map_or(NetworkClass::Unknown, NetworkClass::from_address)
 }
 
 /// The client's address: the peer's, or, if the peer is a proxy of `TIDINGS_TRUSTED_PROXIES`, the one that the proxy
@@ -79,16 +79,16 @@ pub fn client_address(server: &Server, connection: Option<&ConnectionState>, hea
     let told = headers.get_all("x-forwarded-for").into_iter().map(|value| value.to_str().unwrap_or_default());
     // Proxies append to this header; entries left of the last trusted hop can be forged.
     for told in told.flat_map(|of| of.split(',')).collect::<Vec<_>>().into_iter().rev() {
-        if !proxies.have(client) {
+        if !proxies.contains(client) {
             break;
         }
-        client = address(told)?;
+        client = parse_address(told)?;
     }
     Some(client)
 }
 
 /// An address as proxies write it: some add a port, brackets or quotes.
-fn address(told: &str) -> Option<IpAddr> {
+fn parse_address(told: &str) -> Option<IpAddr> {
     let told = told.trim().trim_matches('"');
     let bare = || told.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
     let with_port = || Some(told.parse::<SocketAddr>().ok()?.ip());
@@ -97,35 +97,37 @@ fn address(told: &str) -> Option<IpAddr> {
 }
 
 /// The bearer token of a request.
-fn bearer(headers: &HeaderMap) -> Option<String> {
+fn bearer_token(headers: &HeaderMap) -> Option<String> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
 /// Verifies credentials. Returns the caller and how long the credentials are valid.
-pub async fn verified(server: &Server, shown: Shown) -> Result<(Viewer, Pass)> {
+pub async fn verify_credentials(server: &Server, shown: RequestCredentials) -> Result<(Viewer, SessionCredential)> {
     let (claims, pass) = match shown {
-        Shown::Nothing => return Err(Error::Unauthenticated("send a token: Authorization: Bearer …".into())),
-        Shown::Token(token) => {
-            let claims = server.app.verifier.verify(&token, calendar(server.app.now())).await?;
-            let pass = Pass::token(&claims);
+        RequestCredentials::Nothing => {
+            return Err(Error::Unauthenticated("send a token: Authorization: Bearer …".into()));
+        }
+        RequestCredentials::Token(token) => {
+            let claims = server.app.verifier.verify(&token, to_date_time(server.app.now())).await?;
+            let pass = SessionCredential::from_token(&claims);
             (claims, pass)
         }
-        Shown::Session(session) => {
-            let session = shown::lasting(server, session).await?;
-            let pass = Pass::cookie(&session);
+        RequestCredentials::Session(session) => {
+            let session = shown::check_not_ended(server, session).await?;
+            let pass = SessionCredential::from_cookie(&session);
             (session.claims, pass)
         }
     };
-    Ok((Viewer::of(&server.app, claims).await?, pass))
+    Ok((Viewer::from_claims(&server.app, claims).await?, pass))
 }
 
 /// The response to a caller that could not be authenticated.
-pub fn unknown(media: &'static str, error: &Error) -> Response {
+pub fn unauthenticated_response(media: &'static str, error: &Error) -> Response {
     let status = match error {
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         Error::Unavailable(_) | Error::Erased => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    refusal(media, status, error)
+    error_response(media, status, error)
 }

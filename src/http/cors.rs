@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::answer::REQUEST_ID;
-use crate::config::{Config, WireConfig};
+use crate::config::{ServerConfig, WireConfig};
 
 /// How long a browser may cache a preflight. Chrome's maximum.
 const MAX_AGE: Duration = Duration::from_hours(2);
@@ -16,7 +16,7 @@ const MAX_AGE: Duration = Duration::from_hours(2);
 const LINES: Duration = Duration::from_mins(1);
 
 /// Lets pages of the listed origins use the API. `None` if none is listed, so that preflights fail.
-pub fn layer(config: &Config) -> Option<CorsLayer> {
+pub fn layer(config: &ServerConfig) -> Option<CorsLayer> {
     let WireConfig { origins, local_origins, .. } = &config.wire;
     if origins.is_empty() && !local_origins {
         return None;
@@ -40,7 +40,7 @@ pub fn layer(config: &Config) -> Option<CorsLayer> {
 ///
 /// It may if its origin has the request's `Host` (with any scheme, because a proxy may end TLS), if its origin is
 /// listed, or if there is no `Origin`, because then the client is no browser.
-pub fn origin_allowed(config: &Config, headers: &HeaderMap) -> bool {
+pub fn is_origin_allowed(config: &ServerConfig, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
     let Ok(origin) = origin.to_str() else { return false };
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -63,9 +63,9 @@ fn is_local(origin: &str) -> bool {
 }
 
 /// Logs, at most once a minute, that a page was refused. Its developer sees only that nothing works.
-pub fn note_refused(config: &Config, headers: &HeaderMap) {
+pub fn log_refused_origin(config: &ServerConfig, headers: &HeaderMap) {
     static NOTED_AT: Mutex<Option<Instant>> = Mutex::new(None);
-    if origin_allowed(config, headers) {
+    if is_origin_allowed(config, headers) {
         return;
     }
     let mut noted_at = NOTED_AT.lock();
@@ -84,8 +84,8 @@ mod tests {
     use axum::http::HeaderMap;
     use clap::Parser;
 
-    use super::origin_allowed;
-    use crate::config::Config;
+    use super::is_origin_allowed;
+    use crate::config::ServerConfig;
 
     #[test]
     fn in_the_demo_pages_of_this_machine_may_use_it_too() {
@@ -108,7 +108,7 @@ mod tests {
     #[derive(Parser)]
     struct Arguments {
         #[command(flatten)]
-        config: Config,
+        config: ServerConfig,
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert("origin", origin.parse().unwrap());
             }
-            assert_eq!(origin_allowed(&arguments.config, &headers), is_allowed, "{origin:?}");
+            assert_eq!(is_origin_allowed(&arguments.config, &headers), is_allowed, "{origin:?}");
         }
     }
 }

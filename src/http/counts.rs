@@ -5,17 +5,17 @@ use std::hash::Hash;
 
 /// A count for each key. A key with a count of zero takes no memory.
 #[derive(Debug)]
-pub struct Counts<K>(HashMap<K, usize>);
+pub struct KeyCounts<K>(HashMap<K, usize>);
 
-impl<K> Default for Counts<K> {
+impl<K> Default for KeyCounts<K> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<K: Eq + Hash> Counts<K> {
+impl<K: Eq + Hash> KeyCounts<K> {
     /// The count of a key.
-    pub fn of(&self, key: &K) -> usize {
+    pub fn get(&self, key: &K) -> usize {
         self.0.get(key).copied().unwrap_or_default()
     }
 

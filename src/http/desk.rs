@@ -8,15 +8,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::asset::{ALWAYS, Assets};
+use super::asset::{ALWAYS, AssetBundle};
 use super::console::OPENERS;
-use super::unread::shared;
+use super::unread::shared_response;
 
 /// The built page.
 const PAGE: &str = include_str!("../../desk/dist/index.html");
 
 /// The files that the page loads. Their names change with their content.
-static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::of(&include!("../../desk/dist/assets.rs"), &[]));
+static ASSETS: LazyLock<AssetBundle> =
+    LazyLock::new(|| AssetBundle::from_files(&include!("../../desk/dist/assets.rs"), &[]));
 
 /// The first segments of the page's own paths. The page interprets the rest (`desk/src/route.js`).
 const PLACES: [&str; 8] = ["compose", "sent", "users", "catalogue", "deliveries", "rules", "audit", "now"];
@@ -30,33 +31,33 @@ const ASSET_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// The routes of the desk.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
-        .route("/desk", get(async || page()))
-        .route("/desk/", get(async || page()))
-        .route("/desk/assets/{asset}", get(file))
-        .route("/desk/{place}", get(place))
-        .route("/desk/{place}/{*rest}", get(within))
+        .route("/desk", get(async || desk_page()))
+        .route("/desk/", get(async || desk_page()))
+        .route("/desk/assets/{asset}", get(serve_asset))
+        .route("/desk/{place}", get(serve_section))
+        .route("/desk/{place}/{*rest}", get(serve_subpage))
 }
 
-async fn place(Path(place): Path<String>) -> Result<Response, StatusCode> {
-    if PLACES.contains(&place.as_str()) { Ok(page()) } else { Err(StatusCode::NOT_FOUND) }
+async fn serve_section(Path(place): Path<String>) -> Result<Response, StatusCode> {
+    if PLACES.contains(&place.as_str()) { Ok(desk_page()) } else { Err(StatusCode::NOT_FOUND) }
 }
 
-async fn within(Path((name, _)): Path<(String, String)>) -> Result<Response, StatusCode> {
-    place(Path(name)).await
+async fn serve_subpage(Path((name, _)): Path<(String, String)>) -> Result<Response, StatusCode> {
+    serve_section(Path(name)).await
 }
 
-fn page() -> Response {
+fn desk_page() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, PAGE_POLICY),
         // The names of its files change with each version.
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (headers, OPENERS, ALWAYS, shared(PAGE)).into_response()
+    (headers, OPENERS, ALWAYS, shared_response(PAGE)).into_response()
 }
 
 /// A file that the page loads. Browsers keep it.
-async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
+async fn serve_asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let policy = [(header::CONTENT_SECURITY_POLICY, ASSET_POLICY)];
-    Ok((policy, OPENERS, ASSETS.send(&name, &headers)?).into_response())
+    Ok((policy, OPENERS, ASSETS.respond_with(&name, &headers)?).into_response())
 }

@@ -8,21 +8,21 @@ use axum::extract::{Extension, FromRequest, Request as HttpRequest, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
-use super::answer::{self, EVENTS, refusal};
-use super::caller::unknown;
-use super::request::Asked;
+use super::answer::{self, EVENTS, error_response};
+use super::caller::unauthenticated_response;
+use super::request::IncomingRequest;
 use super::serve::ConnectionState;
 use super::server::Server;
-use super::session::Pass;
-use super::tag::{is_among, not_modified, tagged};
-use super::unread::uncounted;
+use super::session::SessionCredential;
+use super::tag::{is_listed, not_modified, with_etag};
+use super::unread::mark_uncounted;
 use super::{events, socket};
 use crate::error::Error;
-use crate::graphql::{Admitted, Known, Poll, Viewer};
+use crate::graphql::{AdmittedRequest, CacheableQuery, ReusableResponse, Viewer};
 use crate::model::fingerprint::fingerprint;
 
 /// Queries only: a request that changes something must not be in a URL. WebSocket upgrades arrive here, too.
-pub async fn get(
+pub async fn handle_get(
     State(server): State<Server>,
     connection: Option<Extension<Arc<ConnectionState>>>,
     mut request: HttpRequest,
@@ -34,20 +34,20 @@ pub async fn get(
         return answer;
     }
     let known = request.headers().get_all(header::IF_NONE_MATCH).into_iter().cloned().collect();
-    let asked = match Asked::from_request(request, &server).await {
+    let asked = match IncomingRequest::from_request(request, &server).await {
         Ok(asked) => asked,
         Err(refusal) => return refusal,
     };
-    answer_to(&server, asked, Method::Get { known }).await
+    handle_request(&server, asked, RequestMethod::Get { known }).await
 }
 
 /// A request in a body.
-pub async fn post(State(server): State<Server>, asked: Asked) -> Response {
-    answer_to(&server, asked, Method::Post).await
+pub async fn handle_post(State(server): State<Server>, asked: IncomingRequest) -> Response {
+    handle_request(&server, asked, RequestMethod::Post).await
 }
 
 /// The HTTP method of a request.
-enum Method {
+enum RequestMethod {
     /// Has the tags of the responses that the client holds.
     Get {
         known: Vec<HeaderValue>,
@@ -55,7 +55,7 @@ enum Method {
     Post,
 }
 
-impl Method {
+impl RequestMethod {
     fn name(&self) -> &'static str {
         match self {
             Self::Get { .. } => "GET",
@@ -64,33 +64,33 @@ impl Method {
     }
 
     /// Whether the client holds the response with this tag (RFC 9110, section 13.1.2).
-    fn knows(&self, tag: Option<i64>) -> bool {
+    fn has_tag(&self, tag: Option<i64>) -> bool {
         let (Self::Get { known }, Some(tag)) = (self, tag) else { return false };
-        known.iter().any(|known| known.to_str().is_ok_and(|known| is_among(tag, known)))
+        known.iter().any(|known| known.to_str().is_ok_and(|known| is_listed(tag, known)))
     }
 
     /// The response with this tag, or 304 if the client holds it.
-    fn answer(&self, tag: Option<i64>, answer: impl FnOnce() -> Response) -> Response {
+    fn respond_with(&self, tag: Option<i64>, answer: impl FnOnce() -> Response) -> Response {
         match tag {
-            Some(tag) if self.knows(Some(tag)) => not_modified(tag),
-            Some(tag) => tagged(answer(), tag),
+            Some(tag) if self.has_tag(Some(tag)) => not_modified(tag),
+            Some(tag) => with_etag(answer(), tag),
             None => answer(),
         }
     }
 }
 
-async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
-    let Asked { media, caller, request, said } = asked;
+async fn handle_request(server: &Server, asked: IncomingRequest, method: RequestMethod) -> Response {
+    let IncomingRequest { media, caller, request, said } = asked;
     let (viewer, has_token) = (caller.as_ref().map(|(viewer, _)| viewer), caller.is_some());
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
-        Err(response) => return answer::refused(media, &response),
+        Err(response) => return answer::refused_response(media, &response),
     };
-    let is_get = matches!(method, Method::Get { .. });
+    let is_get = matches!(method, RequestMethod::Get { .. });
     if admitted.operation.kind == OperationType::Mutation && is_get {
-        admitted.flight.ended("BAD_USER_INPUT");
+        admitted.flight.record_code("BAD_USER_INPUT");
         let error = Error::bad_input("query", "must be a query: mutations are sent by POST");
-        let mut answer = refusal(media, StatusCode::METHOD_NOT_ALLOWED, &error);
+        let mut answer = error_response(media, StatusCode::METHOD_NOT_ALLOWED, &error);
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         return answer;
     }
@@ -98,77 +98,84 @@ async fn answer_to(server: &Server, asked: Asked, method: Method) -> Response {
     let name = method.name();
     let print = move || fingerprint(&[name.as_bytes(), media.as_bytes(), &said].join(&b' '));
     // Otherwise no later request could reuse the response.
-    let polling = viewer.filter(|_| media != EVENTS && (is_get || server.schema.remembers()));
-    let mut answer = match polling.and_then(|viewer| Poll::of(viewer, &mut admitted, is_get, print)) {
-        Some(poll) => polled(server, media, (caller, admitted), &poll, &method).await,
-        None => execute(server, media, caller, admitted).await,
+    let polling = viewer.filter(|_| media != EVENTS && (is_get || server.schema.has_response_cache()));
+    let mut answer = match polling.and_then(|viewer| CacheableQuery::from_request(viewer, &mut admitted, is_get, print))
+    {
+        Some(poll) => respond_cached(server, media, (caller, admitted), &poll, &method).await,
+        None => execute_or_stream(server, media, caller, admitted).await,
     };
     answer.extensions_mut().insert(operation);
-    if has_token { uncounted(answer) } else { answer }
+    if has_token { mark_uncounted(answer) } else { answer }
 }
 
 /// The response to a cacheable query. Executes nothing if the cached response is still valid.
-async fn polled(
+async fn respond_cached(
     server: &Server,
     media: &'static str,
-    (caller, mut admitted): (Option<(Viewer, Pass)>, Admitted),
-    poll: &Poll,
-    method: &Method,
+    (caller, mut admitted): (Option<(Viewer, SessionCredential)>, AdmittedRequest),
+    poll: &CacheableQuery,
+    method: &RequestMethod,
 ) -> Response {
-    match server.schema.known(poll).await {
-        Ok(Some(Known { tag, text })) if text.is_some() || method.knows(tag) => {
-            admitted.flight.went_well();
-            return method.answer(tag, || answer::known(media, text.unwrap_or_default()));
+    match server.schema.cached_response(poll).await {
+        Ok(Some(ReusableResponse { tag, text })) if text.is_some() || method.has_tag(tag) => {
+            admitted.flight.record_success();
+            return method.respond_with(tag, || answer::cached_response(media, text.unwrap_or_default()));
         }
         Ok(_) => {}
         Err(response) => {
-            admitted.flight.answered(&response);
-            return answer::refused(media, &response);
+            admitted.flight.record_response(&response);
+            return answer::refused_response(media, &response);
         }
     }
     let mut made = None;
-    let seen = |response: &GraphqlResponse, text: &str| made = response.errors.is_empty().then(|| poll.made(text));
-    let answer = executed(server, media, caller.map(|(viewer, _)| viewer), admitted, seen).await;
+    let seen =
+        |response: &GraphqlResponse, text: &str| made = response.errors.is_empty().then(|| poll.prepare_entry(text));
+    let answer = execute_once(server, media, caller.map(|(viewer, _)| viewer), admitted, seen).await;
     match made.filter(|_| answer.status() == StatusCode::OK) {
         Some(made) => {
             let tag = made.tag;
-            poll.answered(&server.schema, made);
-            method.answer(tag, || answer)
+            poll.store_entry(&server.schema, made);
+            method.respond_with(tag, || answer)
         }
         None => answer,
     }
 }
 
 /// One response, or a stream if the client asks for one.
-async fn execute(server: &Server, media: &'static str, caller: Option<(Viewer, Pass)>, admitted: Admitted) -> Response {
+async fn execute_or_stream(
+    server: &Server,
+    media: &'static str,
+    caller: Option<(Viewer, SessionCredential)>,
+    admitted: AdmittedRequest,
+) -> Response {
     match caller {
         Some((viewer, pass)) if media == EVENTS => {
-            match server.sessions.place().and_then(|place| place.taken(&viewer)) {
-                Ok(session) => events::answer(server, (viewer, pass), session, admitted),
-                Err(error) => unknown(media, &error),
+            match server.sessions.reserve().and_then(|place| place.into_session(&viewer)) {
+                Ok(session) => events::stream_response(server, (viewer, pass), session, admitted),
+                Err(error) => unauthenticated_response(media, &error),
             }
         }
-        caller => executed(server, media, caller.map(|(viewer, _)| viewer), admitted, |_, _| {}).await,
+        caller => execute_once(server, media, caller.map(|(viewer, _)| viewer), admitted, |_, _| {}).await,
     }
 }
 
 /// Executes a request. `seen` gets the response's text before it is sent.
-async fn executed(
+async fn execute_once(
     server: &Server,
     media: &'static str,
     viewer: Option<Viewer>,
-    admitted: Admitted,
+    admitted: AdmittedRequest,
     seen: impl FnOnce(&GraphqlResponse, &str),
 ) -> Response {
-    let budget = server.schema.budget(viewer.as_ref());
+    let budget = server.schema.response_budget(viewer.as_ref());
     let response = server.schema.run(viewer.clone(), admitted).await;
     let keep = |text: String| {
         seen(&response, &text);
         match &viewer {
-            Some(viewer) => server.unread.kept(viewer, text, budget.most()),
+            Some(viewer) => server.unread.count_for_viewer(viewer, text, budget.max_bytes()),
             // `unread` counts responses without a token by network.
             None => Some(text.into()),
         }
     };
-    answer::answer(media, &response, &budget, keep)
+    answer::graphql_response(media, &response, &budget, keep)
 }

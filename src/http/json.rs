@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::json::is_reserved;
+use crate::json::has_reserved_key;
 
 /// A byte order mark, which some programs write. A parser may ignore it (RFC 8259, section 8.1).
 const MARK: &str = "\u{feff}";
@@ -16,16 +16,16 @@ const PATH: usize = 200;
 const WHAT: usize = 200;
 
 /// Parses a text. Errors give path, line and column.
-pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
+pub fn parse_json<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     let text = text.strip_prefix(MARK.as_bytes()).unwrap_or(text);
-    if is_reserved(text) {
+    if has_reserved_key(text) {
         return Err(Error::bad_input("", "the body has a key with the reserved prefix $serde_json::private::"));
     }
-    serde_json::from_slice(text).map_err(|error| wrong(text, &error))
+    serde_json::from_slice(text).map_err(|error| parse_error(text, &error))
 }
 
 /// The error for an invalid text.
-fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
+fn parse_error(text: &[u8], error: &serde_json::Error) -> Error {
     let told = error.to_string();
     let what = told.rsplit_once(" at line ").map_or(&*told, |(what, _)| what);
     let what = if what.contains("surrogate") || what.contains("hex escape") {
@@ -36,7 +36,7 @@ fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
     let before = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let before = &before[..error.column().min(before.len())];
     let (line, column) = (error.line(), String::from_utf8_lossy(before).chars().count());
-    let field = path(text);
+    let field = error_path(text);
     let subject = if field.is_empty() { "the body " } else { "" };
     let kind = if error.is_data() { "has an invalid value" } else { "is not valid JSON" };
     let what: String = what.chars().take(WHAT).collect();
@@ -44,7 +44,7 @@ fn wrong(text: &[u8], error: &serde_json::Error) -> Error {
 }
 
 /// The path to an error. Parses the text a second time, so that valid requests do not pay for tracking paths.
-fn path(text: &[u8]) -> String {
+fn error_path(text: &[u8]) -> String {
     let read = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_slice(text));
     let path = read.err().map(|error| error.path().to_string()).unwrap_or_default();
     // For an error between two keys, the step after the last known key has no name.
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &[u8]) -> (String, String) {
-        match read::<Value>(text) {
+        match parse_json::<Value>(text) {
             Err(Error::BadInput { field, message }) => (field, message),
             other => panic!("{other:?}"),
         }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_mark_of_its_order_of_bytes_says_nothing() {
-        assert_eq!(read::<Value>("\u{feff}{\"a\":1}".as_bytes()).unwrap()["a"], 1);
-        assert!(read::<Value>("\u{feff}\u{feff}{}".as_bytes()).is_err());
+        assert_eq!(parse_json::<Value>("\u{feff}{\"a\":1}".as_bytes()).unwrap()["a"], 1);
+        assert!(parse_json::<Value>("\u{feff}\u{feff}{}".as_bytes()).is_err());
     }
 }

@@ -36,8 +36,8 @@ use futures_util::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
-use crate::error::{Ailment, Error, Result};
-use serve::{ConnectionLimiter, Draining};
+use crate::error::{DatabaseFailure, Error, Result};
+use serve::{ConnectionLimiter, DrainFlag};
 pub use server::Server;
 
 /// How long requests in progress may take after the shutdown has begun.
@@ -49,44 +49,44 @@ const READY: Duration = Duration::from_millis(1_500);
 impl Server {
     /// All public routes, for an application that adds pages of its own.
     pub fn routes(&self) -> Router {
-        self.observed(self.everything())
+        self.with_middleware(self.all_routes())
     }
 
     /// The same for a server that is not part of another application: `/` leads to the desk.
     fn own_routes(&self) -> Router {
         let first = get(async || Redirect::temporary("/desk"));
-        self.observed(self.everything().route("/", first).merge(self.pages.clone().with_state(())))
+        self.with_middleware(self.all_routes().route("/", first).merge(self.pages.clone().with_state(())))
     }
 
-    fn everything(&self) -> Router<Self> {
-        let mut api = Router::new().route("/graphql", get(graphql::get).post(graphql::post));
+    fn all_routes(&self) -> Router<Self> {
+        let mut api = Router::new().route("/graphql", get(graphql::handle_get).post(graphql::handle_post));
         if let Some(cors) = cors::layer(&self.app.config) {
             api = api.layer(cors);
         }
         let mut routes = api
-            .route("/console", get(console::page))
-            .route("/console/", get(console::page))
-            .route("/console/{asset}", get(console::asset))
+            .route("/console", get(console::serve_page))
+            .route("/console/", get(console::serve_page))
+            .route("/console/{asset}", get(console::serve_asset))
             .merge(sign_in::routes())
             .merge(desk::routes())
             .merge(unsubscribe::routes())
-            .merge(health());
+            .merge(health_routes());
         if !self.app.config.wire.no_ui {
             routes = routes.merge(ui::routes());
         }
         if self.app.config.listen.admin.is_none() {
-            routes = routes.route("/metrics", get(metrics));
+            routes = routes.route("/metrics", get(serve_metrics));
         }
         routes
     }
 
     /// The routes of the listener `TIDINGS_ADMIN_LISTEN`.
     fn admin_routes(&self) -> Router {
-        self.observed(health().route("/metrics", get(metrics)))
+        self.with_middleware(health_routes().route("/metrics", get(serve_metrics)))
     }
 
-    fn observed(&self, routes: Router<Self>) -> Router {
-        routes.layer(from_fn_with_state(self.clone(), observe::observe)).with_state(self.clone())
+    fn with_middleware(&self, routes: Router<Self>) -> Router {
+        routes.layer(from_fn_with_state(self.clone(), observe::observe_request)).with_state(self.clone())
     }
 
     /// Serves until `stop` completes. Then `/readyz` fails for `TIDINGS_DRAIN_SECONDS` so that load balancers notice,
@@ -103,19 +103,19 @@ impl Server {
     /// Boxed, like [`App::start`](crate::app::App::start) and the worker's, so that it is compiled here and not again
     /// in each program that awaits it.
     fn serve_until(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<()>> {
-        Box::pin(self.serve_to_the_end(listener, stop))
+        Box::pin(self.serve_and_drain(listener, stop))
     }
 
-    async fn serve_to_the_end(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> Result<()> {
+    async fn serve_and_drain(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> Result<()> {
         let (told, stopped) = tokio::sync::oneshot::channel();
-        let (sessions, draining) = (self.sessions.clone(), Draining::default());
+        let (sessions, draining) = (self.sessions.clone(), DrainFlag::default());
         let (begin, drain) = (draining.clone(), Duration::from_secs(self.app.config.connections.drain_seconds.into()));
         let stop = async move {
             stop.await;
-            sessions.drain();
+            sessions.start_draining();
             begin.begin();
             tokio::time::sleep(drain).await;
-            sessions.stop();
+            sessions.close_all();
             // The receiver is gone if the server has already failed.
             let _ = told.send(());
         };
@@ -127,19 +127,19 @@ impl Server {
         let administered = async {
             match admin {
                 Some(listener) => {
-                    let (limiter, draining) = (ConnectionLimiter::admin(&self.app), Draining::default());
+                    let (limiter, draining) = (ConnectionLimiter::new_admin(&self.app), DrainFlag::default());
                     serve::serve(limiter, draining, listener, self.admin_routes(), std::future::pending()).await;
                 }
                 None => std::future::pending().await,
             }
         };
         let served = async {
-            let limiter = ConnectionLimiter::public(&self.app);
+            let limiter = ConnectionLimiter::new_public(&self.app);
             serve::serve(limiter, draining, listener, self.own_routes(), stop).await;
             // WebSockets have left their connections, which therefore do not wait for them.
-            self.sessions.gone().await;
+            self.sessions.wait_until_empty().await;
             // Mutations go on after their clients have disconnected.
-            self.schema.landed().await;
+            self.schema.wait_idle().await;
         };
         let grace = async {
             let _ = stopped.await;
@@ -173,54 +173,56 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// Liveness and readiness.
-fn health() -> Router<Server> {
-    Router::new().route("/healthz", get(async || "alive\n")).route("/readyz", get(ready))
+fn health_routes() -> Router<Server> {
+    Router::new().route("/healthz", get(async || "alive\n")).route("/readyz", get(serve_readiness))
 }
 
 /// Metrics for Prometheus.
-async fn metrics(State(server): State<Server>) -> impl IntoResponse {
+async fn serve_metrics(State(server): State<Server>) -> impl IntoResponse {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    for (name, size, idle) in server.app.db.pools() {
-        server.app.metrics.pool(name, size, idle);
+    for (name, size, idle) in server.app.db.pool_counts() {
+        server.app.metrics.record_pool(name, size, idle);
     }
     ([(header::CONTENT_TYPE, kind)], server.app.metrics.render())
 }
 
 /// Whether this node should get requests. Not while it is stopping, without the database or its newest migrations, or
 /// with a clock that may be wrong.
-async fn ready(State(server): State<Server>) -> (StatusCode, String) {
-    match unready(&server).await {
+async fn serve_readiness(State(server): State<Server>) -> (StatusCode, String) {
+    match unready_reason(&server).await {
         None => (StatusCode::OK, "ready\n".into()),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
 
-async fn unready(server: &Server) -> Option<String> {
-    if server.sessions.are_draining() {
+async fn unready_reason(server: &Server) -> Option<String> {
+    if server.sessions.is_draining() {
         return Some("stopping".into());
     }
     let app = &server.app;
-    if let Some(ailment @ (Ailment::ReadOnly | Ailment::Elsewhere)) = app.db.ailment() {
-        return Some(ailment.words().into());
+    if let Some(ailment @ (DatabaseFailure::ReadOnly | DatabaseFailure::Elsewhere)) = app.db.current_failure() {
+        return Some(ailment.message().into());
     }
-    let migrations = match timeout(READY, app.db.migrations()).await {
-        _ if app.db.ailment() == Some(Ailment::Away) => return Some("the database does not answer".into()),
+    let migrations = match timeout(READY, app.db.migration_status()).await {
+        _ if app.db.current_failure() == Some(DatabaseFailure::Away) => {
+            return Some("the database does not answer".into());
+        }
         // Other statements succeed: the database is busy, and its tables are those checked at the start.
-        Err(_) if app.db.answers() => None,
+        Err(_) if app.db.is_responding() => None,
         Err(_) => return Some("the database does not answer".into()),
         Ok(Err(_)) => return Some("the database cannot be reached".into()),
         Ok(Ok(migrations)) => Some(migrations),
     };
     if let Some(migrations) = migrations {
-        if let Err(error) = migrations.check() {
-            return Some(error.told());
+        if let Err(error) = migrations.check_compatible() {
+            return Some(error.log_message());
         }
         if !migrations.pending.is_empty() {
             return Some("the database is not migrated".into());
         }
     }
     if app.agreed.is_in_doubt() {
-        return Some(app.agreed.told());
+        return Some(app.agreed.describe_difference());
     }
-    app.db.ailment().map(|ailment| ailment.words().into())
+    app.db.current_failure().map(|ailment| ailment.message().into())
 }

@@ -12,16 +12,16 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::answer::{JSON, media, not_acceptable, refusal};
-use super::caller::{counted, origin};
+use super::answer::{JSON, accepted_media, error_response, not_acceptable};
+use super::caller::{authenticate_and_charge, client_origin};
 use super::json;
 use super::serve::ConnectionState;
 use super::server::Server;
-use super::session::Pass;
-use crate::auth::Role;
+use super::session::SessionCredential;
+use crate::auth::CallerRole;
 use crate::error::{Error, Result};
 use crate::graphql::{Viewer, json_value};
-use crate::model::network::Network;
+use crate::model::network::CallerNetwork;
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ const STRANGER_BODY_BYTES: usize = 16 * 1024;
 /// The query parameters of a GET request.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Address {
+struct UrlParameters {
     query: Option<String>,
     document_id: Option<String>,
     id: Option<String>,
@@ -42,73 +42,76 @@ struct Address {
 }
 
 /// A request over HTTP, from the URL or a JSON body. One operation has been counted towards its caller's rate.
-pub struct Asked {
+pub struct IncomingRequest {
     /// The media type of the response.
     pub media: &'static str,
     /// `None` if the schema is public and the request has no token and no valid session.
-    pub caller: Option<(Viewer, Pass)>,
+    pub caller: Option<(Viewer, SessionCredential)>,
     /// Not validated yet.
     pub request: Request,
     /// The body, or the URL's query string.
     pub said: Vec<u8>,
 }
 
-impl FromRequest<Server> for Asked {
+impl FromRequest<Server> for IncomingRequest {
     type Rejection = Response;
 
     async fn from_request(request: HttpRequest, server: &Server) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
         let is_body = parts.method == Method::POST;
-        let Some(media) = media(&parts.headers) else { return Err(not_acceptable()) };
+        let Some(media) = accepted_media(&parts.headers) else { return Err(not_acceptable()) };
         let address = if is_body {
             None
         } else {
-            let read = Query::<Address>::try_from_uri(&parts.uri);
+            let read = Query::<UrlParameters>::try_from_uri(&parts.uri);
             let Query(address) = read.map_err(|rejection| {
                 let error = Error::bad_input("", format!("the query string cannot be read: {}", rejection.body_text()));
-                refusal(media, StatusCode::BAD_REQUEST, &error)
+                error_response(media, StatusCode::BAD_REQUEST, &error)
             })?;
             Some(address)
         };
         if is_body && !is_json(&parts.headers) {
             let error = Error::bad_input("content-type", "must be application/json");
-            return Err(refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
+            return Err(error_response(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error));
         }
         if is_body && is_encoded(&parts.headers) {
             let error = Error::bad_input("content-encoding", "must be left out: bodies are not decompressed");
-            let mut answer = refusal(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+            let mut answer = error_response(media, StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
             // RFC 9110, section 12.5.3.
             answer.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             return Err(answer);
         }
         // The server reads the body only after the caller is authenticated and its rate checked.
-        let network = parts.extensions.get::<Network>().copied().unwrap_or_default();
-        let mut caller = counted(server, &parts.headers, network, media).await?;
+        let network = parts.extensions.get::<CallerNetwork>().copied().unwrap_or_default();
+        let mut caller = authenticate_and_charge(server, &parts.headers, network, media).await?;
         if let Some((viewer, _)) = &mut caller {
-            viewer.origin =
-                origin(server, parts.extensions.get::<Arc<ConnectionState>>().map(|state| &**state), &parts.headers);
+            viewer.origin = client_origin(
+                server,
+                parts.extensions.get::<Arc<ConnectionState>>().map(|state| &**state),
+                &parts.headers,
+            );
         }
         let asked = if let Some(address) = address {
             let said = parts.uri.query().unwrap_or_default().as_bytes().to_vec();
-            let fields = address.fields().map_err(|error| (StatusCode::BAD_REQUEST, error));
-            fields.and_then(|fields| Ok((one(fields)?, said)))
+            let fields = address.into_fields().map_err(|error| (StatusCode::BAD_REQUEST, error));
+            fields.and_then(|fields| Ok((parse_request(fields)?, said)))
         } else {
             let limits = &server.app.config.limits;
             let most = match &caller {
-                Some((viewer, _)) if viewer.role != Role::User => limits.staff_body_bytes,
+                Some((viewer, _)) if viewer.role != CallerRole::User => limits.staff_body_bytes,
                 Some(_) => limits.body_bytes,
                 None => limits.body_bytes.min(STRANGER_BODY_BYTES),
             };
-            let body = whole(&parts.headers, body, most).await;
-            body.and_then(|said| Ok((one(sent(&said)?)?, said)))
+            let body = read_body(&parts.headers, body, most).await;
+            body.and_then(|said| Ok((parse_request(parse_body(&said)?)?, said)))
         };
-        let (request, said) = asked.map_err(|(status, error)| refusal(media, status, &error))?;
+        let (request, said) = asked.map_err(|(status, error)| error_response(media, status, &error))?;
         Ok(Self { media, caller, request, said })
     }
 }
 
-impl Address {
-    fn fields(self) -> Result<Map<String, Value>> {
+impl UrlParameters {
+    fn into_fields(self) -> Result<Map<String, Value>> {
         let mut fields = Map::new();
         let texts = [
             ("query", self.query),
@@ -123,11 +126,11 @@ impl Address {
         }
         for (name, text) in [("variables", self.variables), ("extensions", self.extensions)] {
             let Some(text) = text.filter(|text| !text.is_empty()) else { continue };
-            let value = json::read(text.as_bytes()).map_err(|error| match error {
+            let value = json::parse_json(text.as_bytes()).map_err(|error| match error {
                 Error::BadInput { field, message } if field.is_empty() => {
                     Error::bad_input(name, message.trim_start_matches("the body "))
                 }
-                other => other.within(name),
+                other => other.with_field_prefix(name),
             })?;
             fields.insert(name.into(), value);
         }
@@ -149,8 +152,8 @@ fn is_encoded(headers: &HeaderMap) -> bool {
 }
 
 /// Parses a body.
-fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
-    let error = match json::read(body) {
+fn parse_body(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
+    let error = match json::parse_json(body) {
         Ok(Value::Object(fields)) => return Ok(fields),
         Ok(_) => Error::bad_input("", "the body must be one JSON object: batched requests are not supported"),
         Err(error) => error,
@@ -158,17 +161,17 @@ fn sent(body: &[u8]) -> Result<Map<String, Value>, (StatusCode, Error)> {
     Err((StatusCode::BAD_REQUEST, error))
 }
 
-fn one(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {
-    request_of(fields).map_err(|error| (StatusCode::BAD_REQUEST, error))
+fn parse_request(fields: Map<String, Value>) -> Result<Request, (StatusCode, Error)> {
+    build_request(fields).map_err(|error| (StatusCode::BAD_REQUEST, error))
 }
 
 /// Reads a body of at most `most` bytes, for at most 30 s. Reads nothing beyond that.
-pub async fn whole(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
+pub async fn read_body(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
     let late = |_| (StatusCode::REQUEST_TIMEOUT, Error::bad_input("", "the body must arrive within 30 s"));
-    tokio::time::timeout(BODY_TIME, read(headers, body, most)).await.map_err(late)?
+    tokio::time::timeout(BODY_TIME, read_limited(headers, body, most)).await.map_err(late)?
 }
 
-async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
+async fn read_limited(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (StatusCode, Error)> {
     let too_large = || {
         let error = Error::bad_input("", format!("the body has more than {most} bytes"));
         (StatusCode::PAYLOAD_TOO_LARGE, error)
@@ -190,7 +193,7 @@ async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, (
 }
 
 /// The request in a JSON object, or an error that names the invalid field.
-pub fn request_of(mut fields: Map<String, Value>) -> Result<Request> {
+pub fn build_request(mut fields: Map<String, Value>) -> Result<Request> {
     let text = |fields: &mut Map<String, Value>, name: &str| match fields.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),

@@ -5,47 +5,47 @@ use std::sync::Arc;
 
 use axum::Router;
 
-use super::session::Sessions;
-use super::unread::Unread;
+use super::session::SessionRegistry;
+use super::unread::ResponseMemoryLimiter;
 use crate::app::App;
-use crate::domain::live::Live;
+use crate::domain::live::LiveRooms;
 use crate::graphql::Schema;
 
 /// A running server, as HTTP handlers see it. Clones share one state and are cheap: each request makes some.
 #[derive(Clone, Debug)]
-pub struct Server(Arc<Parts>);
+pub struct Server(Arc<ServerParts>);
 
 /// The parts of a server.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct ServerParts {
     pub(super) app: Arc<App>,
     pub(super) schema: Schema,
-    pub(super) sessions: Sessions,
-    pub(super) unread: Unread,
+    pub(super) sessions: SessionRegistry,
+    pub(super) unread: ResponseMemoryLimiter,
     /// Further pages, for a server that is not part of another application.
     pub(super) pages: Router,
 }
 
 impl Deref for Server {
-    type Target = Parts;
+    type Target = ServerParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &ServerParts {
         &self.0
     }
 }
 
 impl Server {
     /// Over a running application, with the live sessions of this process.
-    pub fn new(app: Arc<App>, live: Arc<Live>) -> Self {
-        let (schema, sessions) = (Schema::new(app.clone(), live), Sessions::new(app.clone()));
-        let unread = Unread::new(app.clone());
-        Self(Arc::new(Parts { app, schema, sessions, unread, pages: Router::new() }))
+    pub fn new(app: Arc<App>, live: Arc<LiveRooms>) -> Self {
+        let (schema, sessions) = (Schema::new(app.clone(), live), SessionRegistry::new(app.clone()));
+        let unread = ResponseMemoryLimiter::new(app.clone());
+        Self(Arc::new(ServerParts { app, schema, sessions, unread, pages: Router::new() }))
     }
 
     /// Adds pages from outside this crate.
     #[must_use]
-    pub fn with(self, pages: Router) -> Self {
-        Self(Arc::new(Parts { pages, ..Arc::unwrap_or_clone(self.0) }))
+    pub fn with_pages(self, pages: Router) -> Self {
+        Self(Arc::new(ServerParts { pages, ..Arc::unwrap_or_clone(self.0) }))
     }
 
     /// The GraphQL API.

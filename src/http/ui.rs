@@ -8,10 +8,11 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::asset::Assets;
+use super::asset::AssetBundle;
 
 /// The files. Their names change with their content, except for those that pages use.
-static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets::of(&include!("../../ui/elements/dist/assets.rs"), &LASTING));
+static ASSETS: LazyLock<AssetBundle> =
+    LazyLock::new(|| AssetBundle::from_files(&include!("../../ui/elements/dist/assets.rs"), &LASTING));
 
 /// The names that pages and their service workers use. Within one version of the URL they stay compatible.
 const LASTING: [&str; 3] = ["push-subscribe.js", "push.js", "tidings.js"];
@@ -24,9 +25,9 @@ const EVERYBODY: [(HeaderName, &str); 2] = [
 
 /// The routes of the files.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    Router::new().route("/ui/1/{asset}", get(file))
+    Router::new().route("/ui/1/{asset}", get(serve_file))
 }
 
-async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
-    Ok((EVERYBODY, ASSETS.send(&name, &headers)?).into_response())
+async fn serve_file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, StatusCode> {
+    Ok((EVERYBODY, ASSETS.respond_with(&name, &headers)?).into_response())
 }

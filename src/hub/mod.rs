@@ -18,41 +18,41 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-pub use bus::{Bus, reach};
+pub use bus::{NodeBus, describe_redis};
 pub use notice::Notice;
-use outgoing::Outgoing;
-use peers::Peers;
-pub use peers::{About, Peer};
+use outgoing::OutgoingNotices;
+use peers::PeerRegistry;
+pub use peers::{NodeInfo, PeerNode};
 
 /// The listeners in this process, and the notices that wait to be sent to other nodes.
 #[derive(Debug, Default)]
 pub struct Hub {
     listeners: Mutex<HashMap<TenantId, UnboundedSender<Arc<Notice>>>>,
-    outgoing: Outgoing,
+    outgoing: OutgoingNotices,
     has_bus: bool,
     /// This node, as it describes itself to the others.
-    about: About,
-    peers: Peers,
-    /// Tenants with a log that has grown, or with an amended item, since the last call of [`Hub::grown`].
+    about: NodeInfo,
+    peers: PeerRegistry,
+    /// Tenants with a log that has grown, or with an amended item, since the last call of [`Hub::take_advanced`].
     grown: Mutex<HashSet<TenantId>>,
     has_grown: Notify,
 }
 
 impl Hub {
     /// `has_bus`: whether there is a bus to other nodes. `about` describes this node.
-    pub fn new(has_bus: bool, about: About) -> Self {
+    pub fn new(has_bus: bool, about: NodeInfo) -> Self {
         Self { has_bus, about, ..Self::default() }
     }
 
     /// This node, as it describes itself to the others.
-    pub fn about(&self) -> &About {
+    pub fn this_node(&self) -> &NodeInfo {
         &self.about
     }
 
     /// The other nodes heard from within the last minute, each with the tenant's activity there. Nodes begin to report
     /// that activity about a second after the first call, and stop if this is not called again for 15 s.
-    pub fn peers(&self, tenant: TenantId) -> Vec<Peer> {
-        self.peers.of(tenant, Instant::now())
+    pub fn peers(&self, tenant: TenantId) -> Vec<PeerNode> {
+        self.peers.list_for_tenant(tenant, Instant::now())
     }
 
     /// Whether this node exchanges notices with others.
@@ -61,14 +61,14 @@ impl Hub {
     }
 
     /// Publishes a notice: on this node at once, on others as soon as the bus takes it. Call it after the commit.
-    pub fn tell(&self, notice: Notice) {
+    pub fn publish(&self, notice: Notice) {
         if notice.is_empty() {
             return;
         }
         if self.has_bus {
             self.outgoing.add(&notice);
         }
-        self.hear(notice);
+        self.publish_local(notice);
     }
 
     /// All notices about a tenant from now on. A later call for the same tenant replaces the listener.
@@ -79,21 +79,21 @@ impl Hub {
     }
 
     /// Removes the tenant's listener.
-    pub fn ignore(&self, tenant: TenantId) {
+    pub fn remove_listener(&self, tenant: TenantId) {
         self.listeners.lock().remove(&tenant);
     }
 
     /// Waits until a log has grown or an item was amended, on any node. For a single waiter.
-    pub async fn growth(&self) {
+    pub async fn log_advanced(&self) {
         self.has_grown.notified().await;
     }
 
     /// The tenants with such a log since the last call, which this call clears.
-    pub fn grown(&self) -> HashSet<TenantId> {
+    pub fn take_advanced(&self) -> HashSet<TenantId> {
         std::mem::take(&mut *self.grown.lock())
     }
 
-    fn hear(&self, notice: Notice) {
+    fn publish_local(&self, notice: Notice) {
         if notice.everybody || !notice.seqs.is_empty() || !notice.items.is_empty() {
             self.grown.lock().insert(notice.tenant);
             self.has_grown.notify_one();
@@ -106,10 +106,10 @@ impl Hub {
     }
 
     /// Notices may have been lost: asks every listener to read the database.
-    fn hear_that_anything_may_have_happened(&self) {
+    fn request_full_reads(&self) {
         let listeners = self.listeners.lock();
         for (tenant, listener) in listeners.iter() {
-            let _ = listener.send(Arc::new(Notice { everybody: true, ..Notice::of(*tenant) }));
+            let _ = listener.send(Arc::new(Notice { everybody: true, ..Notice::for_tenant(*tenant) }));
         }
     }
 }

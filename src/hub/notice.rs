@@ -62,33 +62,33 @@ pub struct Notice {
 
 impl Notice {
     /// An empty notice about a tenant.
-    pub fn of(tenant: TenantId) -> Self {
+    pub fn for_tenant(tenant: TenantId) -> Self {
         Self { tenant, ..Self::default() }
     }
 
     /// The state of these users' inboxes changed.
-    pub fn changed(tenant: TenantId, users: &[UserId]) -> Self {
-        Self { changed: users.to_vec(), ..Self::of(tenant) }
+    pub fn inbox_changes(tenant: TenantId, users: &[UserId]) -> Self {
+        Self { changed: users.to_vec(), ..Self::for_tenant(tenant) }
     }
 
     /// The channel subscriptions of these users changed.
-    pub fn listeners(tenant: TenantId, users: &[UserId]) -> Self {
-        Self { listeners: users.to_vec(), ..Self::of(tenant) }
+    pub fn subscription_changes(tenant: TenantId, users: &[UserId]) -> Self {
+        Self { listeners: users.to_vec(), ..Self::for_tenant(tenant) }
     }
 
     /// These users' last visit to a view changed, or they left it.
-    pub fn visits(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
-        Self { visits: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
+    pub fn view_visits(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
+        Self { visits: users.iter().map(|user| (*user, view)).collect(), ..Self::for_tenant(tenant) }
     }
 
     /// The same for users who may have joined the view with this change.
-    pub fn joins(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
-        Self { joins: users.iter().map(|user| (*user, view)).collect(), ..Self::of(tenant) }
+    pub fn view_joins(tenant: TenantId, view: ViewId, users: &[UserId]) -> Self {
+        Self { joins: users.iter().map(|user| (*user, view)).collect(), ..Self::for_tenant(tenant) }
     }
 
     /// Whether there is nothing to publish. Log positions are published: they spare the listener a poll.
     pub fn is_empty(&self) -> bool {
-        *self == Self::of(self.tenant)
+        *self == Self::for_tenant(self.tenant)
     }
 
     /// Adds another notice about the same tenant.
@@ -103,15 +103,15 @@ impl Notice {
         self.all_views |= other.all_views;
         self.doubtful |= other.doubtful;
         self.catalogue |= other.catalogue;
-        add(&mut self.channels, &other.channels);
-        add(&mut self.users, &other.users);
-        add(&mut self.changed, &other.changed);
-        add(&mut self.items, &other.items);
-        add(&mut self.listeners, &other.listeners);
-        add(&mut self.erased, &other.erased);
-        add(&mut self.views, &other.views);
-        add(&mut self.visits, &other.visits);
-        add(&mut self.joins, &other.joins);
+        add_sorted(&mut self.channels, &other.channels);
+        add_sorted(&mut self.users, &other.users);
+        add_sorted(&mut self.changed, &other.changed);
+        add_sorted(&mut self.items, &other.items);
+        add_sorted(&mut self.listeners, &other.listeners);
+        add_sorted(&mut self.erased, &other.erased);
+        add_sorted(&mut self.views, &other.views);
+        add_sorted(&mut self.visits, &other.visits);
+        add_sorted(&mut self.joins, &other.joins);
     }
 
     /// Removes the entries of the selected views, and returns them as a notice of their own.
@@ -121,12 +121,12 @@ impl Notice {
             views: self.views.extract_if(.., |view| is_taken(*view)).collect(),
             visits: self.visits.extract_if(.., |(_, view)| is_taken(*view)).collect(),
             joins: self.joins.extract_if(.., |(_, view)| is_taken(*view)).collect(),
-            ..Self::of(self.tenant)
+            ..Self::for_tenant(self.tenant)
         }
     }
 
     /// Limits the message's size: replaces a long list of views by `all_views`, any other long list by `everybody`.
-    pub fn shorten(&mut self) {
+    pub fn limit_size(&mut self) {
         self.all_views |= self.views.len() + 2 * (self.visits.len() + self.joins.len()) > VIEW_IDS;
         if self.all_views {
             self.views.clear();
@@ -138,13 +138,13 @@ impl Notice {
             *self = Self {
                 everybody: true,
                 seqs: self.seqs.first().copied().into_iter().collect(),
-                ..Self::of(self.tenant)
+                ..Self::for_tenant(self.tenant)
             };
         }
     }
 }
 
-fn add<T: Copy + Ord>(to: &mut Vec<T>, more: &[T]) {
+fn add_sorted<T: Copy + Ord>(to: &mut Vec<T>, more: &[T]) {
     if more.is_empty() {
         return;
     }
@@ -159,32 +159,36 @@ mod tests {
 
     #[test]
     fn notices_merge_and_long_ones_become_everybody() {
-        let mut all = Notice { seqs: vec![(Seq(1), Seq(3))], ..Notice::changed(TenantId(7), &[UserId(2), UserId(1)]) };
-        all.merge(&Notice { seqs: vec![(Seq(4), Seq(4))], ..Notice::changed(TenantId(7), &[UserId(2), UserId(9)]) });
+        let mut all =
+            Notice { seqs: vec![(Seq(1), Seq(3))], ..Notice::inbox_changes(TenantId(7), &[UserId(2), UserId(1)]) };
+        all.merge(&Notice {
+            seqs: vec![(Seq(4), Seq(4))],
+            ..Notice::inbox_changes(TenantId(7), &[UserId(2), UserId(9)])
+        });
         assert_eq!(all.changed, [UserId(1), UserId(2), UserId(9)]);
         assert_eq!(all.seqs, [(Seq(1), Seq(4))]);
         let text = serde_json::to_string(&all).unwrap();
         assert_eq!(text, r#"{"t":7,"s":[[1,4]],"m":[1,2,9]}"#);
         assert_eq!(serde_json::from_str::<Notice>(&text).unwrap(), all);
 
-        all.merge(&Notice::listeners(TenantId(7), &(0..2000).map(UserId).collect::<Vec<_>>()));
-        all.shorten();
+        all.merge(&Notice::subscription_changes(TenantId(7), &(0..2000).map(UserId).collect::<Vec<_>>()));
+        all.limit_size();
         assert!(all.everybody && all.listeners.is_empty());
     }
 
     #[test]
     fn what_is_said_of_views_merges_and_can_be_taken_out() {
-        let mut all = Notice::visits(TenantId(7), ViewId(2), &[UserId(5), UserId(4)]);
-        all.merge(&Notice { views: vec![ViewId(3)], ..Notice::visits(TenantId(7), ViewId(2), &[UserId(4)]) });
-        all.merge(&Notice::joins(TenantId(7), ViewId(2), &[UserId(6)]));
+        let mut all = Notice::view_visits(TenantId(7), ViewId(2), &[UserId(5), UserId(4)]);
+        all.merge(&Notice { views: vec![ViewId(3)], ..Notice::view_visits(TenantId(7), ViewId(2), &[UserId(4)]) });
+        all.merge(&Notice::view_joins(TenantId(7), ViewId(2), &[UserId(6)]));
         assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"t":7,"v":[3],"w":[[4,2],[5,2]],"j":[[6,2]]}"#);
         let taken = all.take_views(|view| view == ViewId(2));
         assert_eq!(taken.visits, [(UserId(4), ViewId(2)), (UserId(5), ViewId(2))]);
         assert_eq!(taken.joins, [(UserId(6), ViewId(2))]);
-        assert_eq!(all, Notice { views: vec![ViewId(3)], ..Notice::of(TenantId(7)) });
+        assert_eq!(all, Notice { views: vec![ViewId(3)], ..Notice::for_tenant(TenantId(7)) });
 
-        all.merge(&Notice::visits(TenantId(7), ViewId(2), &(0..250).map(UserId).collect::<Vec<_>>()));
-        all.shorten();
-        assert_eq!(all, Notice { all_views: true, ..Notice::of(TenantId(7)) });
+        all.merge(&Notice::view_visits(TenantId(7), ViewId(2), &(0..250).map(UserId).collect::<Vec<_>>()));
+        all.limit_size();
+        assert_eq!(all, Notice { all_views: true, ..Notice::for_tenant(TenantId(7)) });
     }
 }

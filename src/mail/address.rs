@@ -18,7 +18,7 @@ const NAME_BYTES: usize = 200;
 /// is.
 ///
 /// Fails with `BadInput`; the caller adds the field (`Error::within`).
-pub fn address(text: &str) -> Result<String> {
+pub fn normalize_address(text: &str) -> Result<String> {
     let wrong = |why: &str| Error::bad_input("", why);
     if text.len() > ADDRESS_BYTES {
         return Err(wrong("must be an e-mail address of at most 254 bytes"));
@@ -35,13 +35,13 @@ pub fn address(text: &str) -> Result<String> {
             "must have at most 64 letters and digits of ASCII and marks such as . + - _ before the @, without quotes",
         ));
     }
-    let kept = domain_of(domain).map(|domain| format!("{local}@{domain}"));
+    let kept = ascii_domain(domain).map(|domain| format!("{local}@{domain}"));
     kept.filter(|kept| kept.len() <= ADDRESS_BYTES && kept.parse::<Address>().is_ok())
         .ok_or_else(|| wrong("must have the name of a domain after the @, such as example.com"))
 }
 
 /// The domain as DNS has it, in Punycode if necessary.
-fn domain_of(text: &str) -> Option<String> {
+fn ascii_domain(text: &str) -> Option<String> {
     let is_written = |char: char| char.is_alphanumeric() || "-.".contains(char) || !char.is_ascii();
     let has_ends = text.ends_with('.') || text.chars().any(char::is_whitespace);
     if text.is_empty() || has_ends || !text.chars().all(is_written) {
@@ -54,13 +54,13 @@ fn domain_of(text: &str) -> Option<String> {
 /// Parses an address with an optional name: `Ada <ada@example.com>`.
 ///
 /// Fails with `BadInput`; the caller adds the field.
-pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
+pub(super) fn parse_mailbox(text: &str) -> Result<Mailbox> {
     let parts = text.trim().strip_suffix('>').and_then(|rest| rest.rsplit_once('<'));
     let (name, kept) = parts.map_or(("", text.trim()), |(name, kept)| (name.trim(), kept));
     let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name).trim();
     if name.len() > NAME_BYTES || name.chars().any(char::is_control) {
         return Err(Error::bad_input("", "must have a name of at most 200 bytes, without control characters"));
     }
-    let email = address(kept)?.parse().map_err(Error::internal)?;
+    let email = normalize_address(kept)?.parse().map_err(Error::internal)?;
     Ok(Mailbox::new((!name.is_empty()).then(|| name.to_owned()), email))
 }

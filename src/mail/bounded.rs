@@ -20,7 +20,7 @@ const RECORD: u8 = 22;
 
 /// A connection that limits the bytes received.
 #[derive(Debug)]
-pub(super) struct Bounded<T> {
+pub(super) struct BoundedStream<T> {
     stream: T,
     at: SocketAddr,
     /// Bytes received since the last command.
@@ -28,13 +28,13 @@ pub(super) struct Bounded<T> {
     most: usize,
 }
 
-impl<T> Bounded<T> {
+impl<T> BoundedStream<T> {
     pub fn new(stream: T, at: SocketAddr) -> Self {
         Self { stream, at, heard: 0, most: ANSWER }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Bounded<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for BoundedStream<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
@@ -50,7 +50,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Bounded<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Bounded<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for BoundedStream<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.heard = 0;
         Pin::new(&mut self.stream).poll_write(cx, buf)
@@ -65,7 +65,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Bounded<T> {
     }
 }
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send + Sync + std::fmt::Debug> AsyncTokioStream for Bounded<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin + Send + Sync + std::fmt::Debug> AsyncTokioStream for BoundedStream<T> {
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.at)
     }

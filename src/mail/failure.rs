@@ -6,14 +6,14 @@ use std::fmt::{self, Display, Formatter};
 use lettre::transport::smtp;
 
 use crate::egress;
-use crate::text::{closed, first_bytes, one_line, without_secret};
+use crate::text::{close_directions, first_bytes, one_line, without_secret};
 
 /// Maximum bytes of a failure's text.
 const TOLD_BYTES: usize = 500;
 
 /// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureKind {
+pub enum SmtpFailureKind {
     /// Retry later: no connection, no reply, or a temporary reply that concerns neither an address nor an email (421,
     /// or 4xx before an address was sent). Counts against the relay.
     Later,
@@ -32,8 +32,8 @@ pub enum FailureKind {
 
 /// The relay did not accept the email, as far as the server knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub kind: FailureKind,
+pub struct SmtpFailure {
+    pub kind: SmtpFailureKind,
     /// The status of the reply.
     pub code: Option<u16>,
     /// For the owner of the relay: one line of at most 500 bytes, without the login and without the recipient's
@@ -43,17 +43,17 @@ pub struct Failure {
     pub(super) is_closed: bool,
 }
 
-impl Display for Failure {
+impl Display for SmtpFailure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.told)
     }
 }
 
-impl StdError for Failure {}
+impl StdError for SmtpFailure {}
 
 /// The step at which sending failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub(super) enum SmtpStage {
     /// Connecting, and `EHLO`.
     Greeting,
     Encryption,
@@ -68,84 +68,93 @@ pub(super) enum Stage {
     Text,
 }
 
-impl Failure {
-    pub(super) fn new(kind: FailureKind, told: &str) -> Self {
-        Self { kind, code: None, told: line(told), is_closed: false }
+impl SmtpFailure {
+    pub(super) fn new(kind: SmtpFailureKind, told: &str) -> Self {
+        Self { kind, code: None, told: reply_line(told), is_closed: false }
     }
 
     pub(super) fn timed_out(told: &str) -> Self {
-        Self::new(FailureKind::Later, told)
+        Self::new(SmtpFailureKind::Later, told)
     }
 
     /// The host has no usable address.
-    pub(super) fn nowhere(failure: &egress::Failure) -> Self {
-        let is_refused = failure.kind == egress::FailureKind::Refused;
-        Self::new(if is_refused { FailureKind::Refused } else { FailureKind::Later }, &failure.message)
+    pub(super) fn no_address(failure: &egress::RequestFailure) -> Self {
+        let is_refused = failure.kind == egress::RequestFailureKind::Refused;
+        Self::new(if is_refused { SmtpFailureKind::Refused } else { SmtpFailureKind::Later }, &failure.message)
     }
 
     /// The relay does not accept a connection.
-    pub(super) fn unconnected(why: &str) -> Self {
-        Self { is_closed: true, ..Self::new(FailureKind::Later, &format!("could not connect: {why}")) }
+    pub(super) fn not_connected(why: &str) -> Self {
+        Self { is_closed: true, ..Self::new(SmtpFailureKind::Later, &format!("could not connect: {why}")) }
     }
 
     /// Maps the relay's reply, or the lack of one.
-    pub(super) fn of(stage: Stage, error: &smtp::Error) -> Self {
+    pub(super) fn from_smtp(stage: SmtpStage, error: &smtp::Error) -> Self {
         let causes: Vec<&(dyn StdError + 'static)> =
             std::iter::successors(error.source(), |cause| (*cause).source()).collect();
         let said = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
         if let Some(code) = error.status().map(u16::from) {
-            let kind = kind(stage, code, &said);
-            let is_closed = code == 421 && stage < Stage::Text;
-            return Self { kind, code: Some(code), told: line(&format!("the relay says {code}: {said}")), is_closed };
+            let kind = classify_reply(stage, code, &said);
+            let is_closed = code == 421 && stage < SmtpStage::Text;
+            return Self {
+                kind,
+                code: Some(code),
+                told: reply_line(&format!("the relay says {code}: {said}")),
+                is_closed,
+            };
         }
         if error.is_tls() || is_untrusted(&causes) {
-            return Self::new(FailureKind::Relay, &format!("the connection cannot be encrypted: {said}"));
+            return Self::new(SmtpFailureKind::Relay, &format!("the connection cannot be encrypted: {said}"));
         }
         if error.is_client() {
-            return Self::new(FailureKind::Relay, &format!("the relay does not support a required feature: {said}"));
+            return Self::new(
+                SmtpFailureKind::Relay,
+                &format!("the relay does not support a required feature: {said}"),
+            );
         }
         // A reply that is not SMTP could repeat anything the server sent.
         let said = if error.is_response() { "its answer is not SMTP".to_owned() } else { said };
         let told = match stage {
-            Stage::Greeting => return Self::unconnected(&said),
+            SmtpStage::Greeting => return Self::not_connected(&said),
             _ => format!("the connection ended without an answer: {said}"),
         };
-        Self { is_closed: stage < Stage::Text, ..Self::new(FailureKind::Later, &told) }
+        Self { is_closed: stage < SmtpStage::Text, ..Self::new(SmtpFailureKind::Later, &told) }
     }
 
     /// The relay's reply does not match the command.
-    pub(super) fn confused() -> Self {
-        Self::new(FailureKind::Later, "the relay's reply does not match the command")
+    pub(super) fn unexpected_reply() -> Self {
+        Self::new(SmtpFailureKind::Later, "the relay's reply does not match the command")
     }
 
     /// Removes secrets, which the relay's reply may repeat. The server's own text has none.
-    pub(super) fn without(self, secrets: &[String]) -> Self {
+    pub(super) fn without_secrets(self, secrets: &[String]) -> Self {
         let Some((ours, said)) = self.told.split_once(": ").filter(|_| self.code.is_some()) else { return self };
         let said = secrets.iter().fold(said.to_owned(), |said, secret| without_secret(&said, secret));
-        let told = line(&format!("{ours}: {said}"));
+        let told = reply_line(&format!("{ours}: {said}"));
         Self { told, ..self }
     }
 }
 
 /// Maps a reply to a kind of failure.
-fn kind(stage: Stage, code: u16, said: &str) -> FailureKind {
+fn classify_reply(stage: SmtpStage, code: u16, said: &str) -> SmtpFailureKind {
     // An enhanced status code (RFC 3463) is more precise than the code before it.
     let detail = said.split_whitespace().next().unwrap_or_default();
     if code < 500 {
         // After the address was sent, 4.3.x means that the relay itself has a problem, such as a full disk.
-        let is_of_relay = code == 421 || stage <= Stage::From || (stage >= Stage::Data && detail.starts_with("4.3."));
-        return if is_of_relay { FailureKind::Later } else { FailureKind::Deferred };
+        let is_of_relay =
+            code == 421 || stage <= SmtpStage::From || (stage >= SmtpStage::Data && detail.starts_with("4.3."));
+        return if is_of_relay { SmtpFailureKind::Later } else { SmtpFailureKind::Deferred };
     }
     let is_address = detail.starts_with("5.1.") || detail == "5.2.1";
     let is_set_up = matches!(code, 530 | 534 | 535 | 538);
     match (stage, code) {
         // The email is too large: the reply is to `MAIL FROM`, but the sender's address is not the cause.
-        (Stage::From, 552) => FailureKind::Letter,
-        _ if is_set_up || stage <= Stage::From => FailureKind::Relay,
-        _ if is_address => FailureKind::Recipient,
+        (SmtpStage::From, 552) => SmtpFailureKind::Letter,
+        _ if is_set_up || stage <= SmtpStage::From => SmtpFailureKind::Relay,
+        _ if is_address => SmtpFailureKind::Recipient,
         // A policy such as a sender block list says nothing about the address.
-        (Stage::To, 550 | 551 | 553 | 556) if !detail.starts_with("5.7.") => FailureKind::Recipient,
-        _ => FailureKind::Letter,
+        (SmtpStage::To, 550 | 551 | 553 | 556) if !detail.starts_with("5.7.") => SmtpFailureKind::Recipient,
+        _ => SmtpFailureKind::Letter,
     }
 }
 
@@ -158,6 +167,6 @@ fn is_untrusted(causes: &[&(dyn StdError + 'static)]) -> bool {
 }
 
 /// One line of at most 500 bytes.
-fn line(text: &str) -> String {
-    first_bytes(closed(&one_line(text)).trim(), TOLD_BYTES)
+fn reply_line(text: &str) -> String {
+    first_bytes(close_directions(&one_line(text)).trim(), TOLD_BYTES)
 }

@@ -9,12 +9,12 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message, MultiPart, SinglePart};
 use reqwest::Url;
 
-use super::address::address;
-use super::failure::{Failure, FailureKind};
+use super::address::normalize_address;
+use super::failure::{SmtpFailure, SmtpFailureKind};
 use super::language::is_tag;
-use super::relay::Relay;
+use super::relay::SmtpRelay;
 use crate::clock::Millis;
-use crate::text::{closed, cut, one_line};
+use crate::text::{close_directions, one_line, shorten_text};
 
 /// Maximum bytes of an email as sent.
 const LETTER_BYTES: usize = 256 * 1024;
@@ -33,8 +33,8 @@ const LAST: Millis = 253_402_300_799_999;
 
 /// An email to send.
 #[derive(Clone, Copy, Debug)]
-pub struct Letter<'a> {
-    /// A single address, as returned by `address`.
+pub struct OutgoingEmail<'a> {
+    /// A single address, as returned by `normalize_address`.
     pub to: &'a str,
     /// One line: control characters and line breaks become spaces, and it is cut after 500 bytes.
     pub subject: &'a str,
@@ -53,22 +53,23 @@ pub struct Letter<'a> {
 
 /// An email as it is sent.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct EncodedEmail {
     pub from: Address,
     pub to: Address,
     /// ASCII lines, including the end marker.
     pub data: String,
 }
 
-impl Letter<'_> {
-    /// Fails with `Recipient` if the address is invalid, and with `Letter` if the email is too large or a header value
-    /// is invalid.
-    pub(super) fn write(&self, relay: &Relay) -> Result<Written, Failure> {
-        let wrong = |told: &str| Failure::new(FailureKind::Letter, told);
-        let to = address(self.to).ok().and_then(|to| to.parse::<Address>().ok());
-        let to = to.ok_or_else(|| Failure::new(FailureKind::Recipient, "the address is not an email address"))?;
+impl OutgoingEmail<'_> {
+    /// Fails with `Recipient` if the address is invalid, and with `OutgoingEmail` if the email is too large or a header
+    /// value is invalid.
+    pub(super) fn encode(&self, relay: &SmtpRelay) -> Result<EncodedEmail, SmtpFailure> {
+        let wrong = |told: &str| SmtpFailure::new(SmtpFailureKind::Letter, told);
+        let to = normalize_address(self.to).ok().and_then(|to| to.parse::<Address>().ok());
+        let to =
+            to.ok_or_else(|| SmtpFailure::new(SmtpFailureKind::Recipient, "the address is not an email address"))?;
         let from = relay.from();
-        if !is_id(self.id) {
+        if !is_message_id(self.id) {
             return Err(wrong("the id of the email is invalid"));
         }
         let size = self.text.len() + self.html.map_or(0, str::len);
@@ -78,27 +79,27 @@ impl Letter<'_> {
         let mut builder = Message::builder()
             .from(from.clone())
             .to(Mailbox::new(None, to.clone()))
-            .date(date(self.at))
+            .date(system_time(self.at))
             .message_id(Some(format!("<{}@{}>", self.id, from.email.domain())))
-            .raw_header(subject(self.subject))
-            .raw_header(header("Auto-Submitted", "auto-generated"));
+            .raw_header(subject_header(self.subject))
+            .raw_header(raw_header("Auto-Submitted", "auto-generated"));
         if let Some(reply_to) = relay.reply_to() {
             builder = builder.reply_to(reply_to.clone());
         }
         if let Some(language) = self.language.filter(|tag| is_tag(tag)) {
-            builder = builder.raw_header(header("Content-Language", language));
+            builder = builder.raw_header(raw_header("Content-Language", language));
         }
         if let Some(url) = self.unsubscribe {
-            let url = unsubscribe(url).ok_or_else(|| wrong("the URL to unsubscribe is invalid"))?;
-            builder = builder.raw_header(header("List-Unsubscribe", &format!("<{url}>")));
+            let url = unsubscribe_url(url).ok_or_else(|| wrong("the URL to unsubscribe is invalid"))?;
+            builder = builder.raw_header(raw_header("List-Unsubscribe", &format!("<{url}>")));
             if url.scheme() == "https" {
-                builder = builder.raw_header(header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"));
+                builder = builder.raw_header(raw_header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"));
             }
         }
-        let text = SinglePart::plain(lines(self.text));
+        let text = SinglePart::plain(normalize_lines(self.text));
         let message = match self.html {
             Some(html) => {
-                let html = SinglePart::html(lines(html));
+                let html = SinglePart::html(normalize_lines(html));
                 builder.multipart(MultiPart::alternative().singlepart(text).singlepart(html))
             }
             None => builder.singlepart(text),
@@ -109,17 +110,17 @@ impl Letter<'_> {
         if data.len() > LETTER_BYTES {
             return Err(wrong("the email has more than 256 KiB"));
         }
-        Ok(Written { from: from.email.clone(), to, data: stuffed(&data) })
+        Ok(EncodedEmail { from: from.email.clone(), to, data: dot_stuff(&data) })
     }
 }
 
 /// Normalizes line ends to CRLF. Relays differ on other line ends, and lettre takes quadratic time over them.
-fn lines(text: &str) -> String {
+fn normalize_lines(text: &str) -> String {
     text.replace('\0', "").replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n")
 }
 
 /// Escapes lines that begin with a dot and adds the end marker (RFC 5321, section 4.5.2).
-fn stuffed(data: &str) -> String {
+fn dot_stuff(data: &str) -> String {
     let dot = if data.starts_with('.') { "." } else { "" };
     let end = if data.ends_with("\r\n") { ".\r\n" } else { "\r\n.\r\n" };
     format!("{dot}{}{end}", data.replace("\r\n.", "\r\n.."))
@@ -127,21 +128,21 @@ fn stuffed(data: &str) -> String {
 
 /// The subject on one line. Encoded as a whole (RFC 2047) if a part of it looks encoded; otherwise lettre encodes what
 /// is necessary.
-fn subject(text: &str) -> HeaderValue {
+fn subject_header(text: &str) -> HeaderValue {
     let line = subject_line(text);
     if !line.contains("=?") {
-        return header("Subject", &line);
+        return raw_header("Subject", &line);
     }
-    let encoded = encoded(&line);
+    let encoded = encoded_words(&line);
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str("Subject"), line, encoded)
 }
 
 pub(super) fn subject_line(text: &str) -> String {
-    cut(closed(&one_line(text)).trim(), SUBJECT_BYTES, "…", str::len)
+    shorten_text(close_directions(&one_line(text)).trim(), SUBJECT_BYTES, "…", str::len)
 }
 
 /// Encoded words, one per line.
-fn encoded(text: &str) -> String {
+fn encoded_words(text: &str) -> String {
     let mut words = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -152,22 +153,22 @@ fn encoded(text: &str) -> String {
     words.join("\r\n ")
 }
 
-fn date(at: Millis) -> SystemTime {
+fn system_time(at: Millis) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(at.clamp(0, LAST).unsigned_abs())
 }
 
-fn header(name: &'static str, value: &str) -> HeaderValue {
+fn raw_header(name: &'static str, value: &str) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), value.to_owned())
 }
 
-fn is_id(id: &str) -> bool {
+fn is_message_id(id: &str) -> bool {
     let is_atom =
         |atom: &str| !atom.is_empty() && atom.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     id.len() <= ID_BYTES && id.split('.').all(is_atom)
 }
 
 /// Parses a URL that fits on a header line between angle brackets.
-fn unsubscribe(text: &str) -> Option<Url> {
+fn unsubscribe_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"))?;
     let is_line = |url: &str| url.len() <= URL_BYTES && url.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'>');
     is_line(url.as_str()).then_some(url)

@@ -24,17 +24,17 @@ use std::time::Duration;
 
 use lettre::transport::smtp::client::Certificate;
 
-use crate::egress::Egress;
+use crate::egress::EgressClient;
 use crate::error::{Error, Result};
-pub use address::address;
-pub use failure::{Failure, FailureKind};
-pub use layout::{Entry, Page, page};
-use letter::Written;
-pub use letter::{Letter, URL_BYTES};
-use pool::Pool;
-pub use relay::Relay;
-use session::{Connector, Session};
-pub use words::Words;
+pub use address::normalize_address;
+pub use failure::{SmtpFailure, SmtpFailureKind};
+pub use layout::{EmailEntry, EmailPage, render_page};
+use letter::EncodedEmail;
+pub use letter::{OutgoingEmail, URL_BYTES};
+use pool::SessionPool;
+pub use relay::SmtpRelay;
+use session::{SmtpConnector, SmtpSession};
+pub use words::MailTexts;
 
 /// How long an idle connection is kept. Relays close it after a minute or more, some earlier.
 const IDLE: Duration = Duration::from_secs(20);
@@ -47,57 +47,63 @@ const ALL: Duration = Duration::from_secs(30);
 ///
 /// Keeps up to 4 idle connections per relay for 20 s. The callers decide how many emails are in flight.
 #[derive(Debug)]
-pub struct Mail {
-    connector: Connector,
-    pool: Pool,
+pub struct MailSender {
+    connector: SmtpConnector,
+    pool: SessionPool,
     all: Duration,
 }
 
-impl Mail {
+impl MailSender {
     /// Sends to hosts that `egress` allows.
-    pub fn new(egress: Egress) -> Self {
-        Self::with(egress, Vec::new(), ALL)
+    pub fn new(egress: EgressClient) -> Self {
+        Self::with_roots(egress, Vec::new(), ALL)
     }
 
-    fn with(egress: Egress, roots: Vec<Certificate>, all: Duration) -> Self {
-        Self { connector: Connector::new(egress, roots, CONNECT.min(all)), pool: Pool::new(IDLE), all }
+    fn with_roots(egress: EgressClient, roots: Vec<Certificate>, all: Duration) -> Self {
+        Self { connector: SmtpConnector::new(egress, roots, CONNECT.min(all)), pool: SessionPool::new(IDLE), all }
     }
 
     /// Checks a relay before it is saved: its address must be allowed, and only hosts that the settings list may go
     /// without encryption. Names are resolved for each connection, not here.
     ///
     /// Fails with `BadInput`; the caller adds the field (`Error::within`).
-    pub fn check(&self, relay: &Relay) -> Result<()> {
-        self.connector.may_lead(relay).map_err(|why| Error::bad_input("", why))
+    pub fn check_relay(&self, relay: &SmtpRelay) -> Result<()> {
+        self.connector.check_address(relay).map_err(|why| Error::bad_input("", why))
     }
 
     /// Sends an email to a relay: 5 s to connect, 30 s in all.
     ///
     /// Sends nothing more after it returns or is dropped. After a failure of kind `Later` the relay may have accepted
     /// the email nevertheless; a recipient who gets it twice can tell by its `id`.
-    pub async fn send(&self, relay: &Relay, letter: &Letter<'_>) -> Result<u16, Failure> {
-        let written = letter.write(relay)?;
-        let handed = tokio::time::timeout(self.all, self.hand(relay, &written)).await;
-        let handed = handed.unwrap_or_else(|_| Err(Failure::timed_out("the relay did not accept the email in time")));
-        handed.map_err(|failure| failure.without(&[relay.secrets(), vec![letter.to.to_owned()]].concat()))
+    pub async fn send(&self, relay: &SmtpRelay, letter: &OutgoingEmail<'_>) -> Result<u16, SmtpFailure> {
+        let written = letter.encode(relay)?;
+        let handed = tokio::time::timeout(self.all, self.send_encoded(relay, &written)).await;
+        let handed =
+            handed.unwrap_or_else(|_| Err(SmtpFailure::timed_out("the relay did not accept the email in time")));
+        handed.map_err(|failure| failure.without_secrets(&[relay.secret_forms(), vec![letter.to.to_owned()]].concat()))
     }
 
     /// Sends over an idle connection if one still works, else over a new one.
-    async fn hand(&self, relay: &Relay, written: &Written) -> Result<u16, Failure> {
-        if let Some(kept) = self.pool.take(relay.door()) {
-            match self.hand_over(relay, kept, written).await {
+    async fn send_encoded(&self, relay: &SmtpRelay, written: &EncodedEmail) -> Result<u16, SmtpFailure> {
+        if let Some(kept) = self.pool.take(relay.pool_key()) {
+            match self.send_over(relay, kept, written).await {
                 Err(failure) if failure.is_closed => {}
                 handed => return handed,
             }
         }
         let fresh = self.connector.open(relay).await?;
-        self.hand_over(relay, fresh, written).await
+        self.send_over(relay, fresh, written).await
     }
 
-    async fn hand_over(&self, relay: &Relay, mut session: Session, written: &Written) -> Result<u16, Failure> {
-        let handed = session.hand(written).await;
+    async fn send_over(
+        &self,
+        relay: &SmtpRelay,
+        mut session: SmtpSession,
+        written: &EncodedEmail,
+    ) -> Result<u16, SmtpFailure> {
+        let handed = session.send_email(written).await;
         if session.is_ready() {
-            self.pool.put(relay.door(), session);
+            self.pool.put_back(relay.pool_key(), session);
         }
         handed
     }

@@ -7,36 +7,36 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::relay::Door;
-use super::session::Session;
+use super::relay::RelayKey;
+use super::session::SmtpSession;
 
 /// Maximum idle connections per relay.
 const WAITING: usize = 4;
 
 /// Idle connections, by relay.
 #[derive(Debug)]
-pub(super) struct Pool {
-    inner: Arc<Inner>,
+pub(super) struct SessionPool {
+    inner: Arc<PoolInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PoolInner {
     idle: Duration,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<IdleSession>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct IdleSession {
     /// The most recently used connection is last.
-    by_door: HashMap<Door, Vec<(Instant, Session)>>,
+    by_door: HashMap<RelayKey, Vec<(Instant, SmtpSession)>>,
     /// Whether the clean-up task runs.
     is_watched: bool,
 }
 
-impl Pool {
+impl SessionPool {
     /// A pool that keeps idle connections for at most `idle`.
     pub fn new(idle: Duration) -> Self {
-        Self { inner: Arc::new(Inner { idle, waiting: Mutex::default() }) }
+        Self { inner: Arc::new(PoolInner { idle, waiting: Mutex::default() }) }
     }
 
     /// Whether it has any connection.
@@ -46,7 +46,7 @@ impl Pool {
     }
 
     /// Takes the most recently used connection.
-    pub fn take(&self, door: &Door) -> Option<Session> {
+    pub fn take(&self, door: &RelayKey) -> Option<SmtpSession> {
         let mut waiting = self.inner.waiting.lock();
         let (since, session) = waiting.by_door.get_mut(door)?.pop()?;
         // The others have been idle for even longer.
@@ -54,7 +54,7 @@ impl Pool {
     }
 
     /// Returns a connection to the pool; drops it if the pool is full.
-    pub fn put(&self, door: &Door, session: Session) {
+    pub fn put_back(&self, door: &RelayKey, session: SmtpSession) {
         let mut waiting = self.inner.waiting.lock();
         let of_door = waiting.by_door.entry(door.clone()).or_default();
         if of_door.len() < WAITING {
@@ -62,17 +62,17 @@ impl Pool {
         }
         if !waiting.is_watched {
             waiting.is_watched = true;
-            tokio::spawn(watch(Arc::downgrade(&self.inner), self.inner.idle));
+            tokio::spawn(close_idle(Arc::downgrade(&self.inner), self.inner.idle));
         }
     }
 }
 
 /// Closes idle connections until the pool is empty.
-async fn watch(pool: Weak<Inner>, idle: Duration) {
+async fn close_idle(pool: Weak<PoolInner>, idle: Duration) {
     loop {
         tokio::time::sleep(idle / 4).await;
         let Some(pool) = pool.upgrade() else { return };
-        let (over, is_watched): (Vec<Session>, bool) = {
+        let (over, is_watched): (Vec<SmtpSession>, bool) = {
             let mut waiting = pool.waiting.lock();
             let all = waiting.by_door.values_mut();
             let over = all.flat_map(|of_door| of_door.extract_if(.., |(since, _)| since.elapsed() >= idle * 3 / 4));
@@ -82,7 +82,7 @@ async fn watch(pool: Weak<Inner>, idle: Duration) {
             (over, waiting.is_watched)
         };
         for session in over {
-            tokio::spawn(session.end());
+            tokio::spawn(session.quit());
         }
         if !is_watched {
             return;

@@ -8,7 +8,7 @@ use lettre::message::Mailbox;
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
-use super::address::mailbox;
+use super::address::parse_mailbox;
 use crate::error::{Error, Result};
 
 /// Maximum bytes of a relay's URL.
@@ -16,7 +16,7 @@ const URL_BYTES: usize = 2048;
 
 /// How a connection is encrypted. If it is, the relay must prove that it is the named host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Encryption {
+pub(super) enum SmtpEncryption {
     /// From the first byte: `smtps://`.
     Always,
     /// By `STARTTLS`, before anything else is sent.
@@ -29,18 +29,18 @@ pub(super) enum Encryption {
 
 /// The pool key: connections with equal keys can replace each other. Its `Debug` omits the login.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Door {
+pub(super) struct RelayKey {
     /// As in URLs: a name in lower case, or an address.
     pub host: String,
     pub port: u16,
-    pub encryption: Encryption,
+    pub encryption: SmtpEncryption,
     /// User name and password.
     pub login: Option<(String, String)>,
     /// The name sent with `EHLO`: the domain of the sender's address.
     pub hello: String,
 }
 
-impl Debug for Door {
+impl Debug for RelayKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { host, port, encryption, .. } = self;
         write!(f, "{host}:{port} ({encryption:?})")
@@ -49,23 +49,23 @@ impl Debug for Door {
 
 /// An SMTP relay and the sender's addresses. Its `Debug` omits the login.
 #[derive(Clone, Debug)]
-pub struct Relay {
-    door: Door,
+pub struct SmtpRelay {
+    door: RelayKey,
     from: Mailbox,
     reply_to: Option<Mailbox>,
 }
 
-impl Relay {
+impl SmtpRelay {
     /// Parses a relay URL: `smtps://user:password@host:465`, or `smtp://host:587?tls=required`, where `opportunistic`
     /// encrypts if the relay offers it, and `none` never encrypts. These are the default ports. User name and password
     /// are percent-encoded; they require `smtps`, `tls=required` or an explicit `tls=none`. `from` and `reply_to` may
     /// have names: `Ada <ada@example.com>`.
     ///
     /// Fails with `BadInput` for `url`, `from` or `replyTo`, without showing the value.
-    pub fn read(url: &str, from: &str, reply_to: Option<&str>) -> Result<Self> {
-        let from = mailbox(from).map_err(|error| error.within("from"))?;
-        let reply_to = reply_to.map(mailbox).transpose().map_err(|error| error.within("replyTo"))?;
-        let door = door(url, from.email.domain()).map_err(|why| Error::bad_input("url", why))?;
+    pub fn parse(url: &str, from: &str, reply_to: Option<&str>) -> Result<Self> {
+        let from = parse_mailbox(from).map_err(|error| error.with_field_prefix("from"))?;
+        let reply_to = reply_to.map(parse_mailbox).transpose().map_err(|error| error.with_field_prefix("replyTo"))?;
+        let door = parse_relay_url(url, from.email.domain()).map_err(|why| Error::bad_input("url", why))?;
         Ok(Self { door, from, reply_to })
     }
 
@@ -74,7 +74,7 @@ impl Relay {
         &self.door.host
     }
 
-    pub(super) fn door(&self) -> &Door {
+    pub(super) fn pool_key(&self) -> &RelayKey {
         &self.door
     }
 
@@ -87,14 +87,14 @@ impl Relay {
     }
 
     /// The login as it is sent over the wire; it must not be shown.
-    pub(super) fn secrets(&self) -> Vec<String> {
+    pub(super) fn secret_forms(&self) -> Vec<String> {
         let Some((name, password)) = &self.door.login else { return Vec::new() };
         let plain = format!("\0{name}\0{password}");
         vec![STANDARD.encode(plain), STANDARD.encode(password), STANDARD.encode(name), password.clone(), name.clone()]
     }
 }
 
-fn door(text: &str, hello: &str) -> Result<Door, &'static str> {
+fn parse_relay_url(text: &str, hello: &str) -> Result<RelayKey, &'static str> {
     const EXAMPLE: &str =
         "must be a URL such as smtps://user:password@mail.example.com:465 or smtp://mail.example.com:587";
     if text.len() > URL_BYTES {
@@ -105,33 +105,33 @@ fn door(text: &str, hello: &str) -> Result<Door, &'static str> {
     }
     let url = Url::parse(text).map_err(|_| EXAMPLE)?;
     let is_bare = matches!(url.path(), "" | "/") && url.fragment().is_none();
-    let host = url.host_str().and_then(host_of).filter(|_| is_bare).ok_or(EXAMPLE)?;
-    let encryption = encryption(&url)?;
-    let login = login(&url)?;
-    if login.is_some() && encryption == Encryption::Opportunistic {
+    let host = url.host_str().and_then(parse_host).filter(|_| is_bare).ok_or(EXAMPLE)?;
+    let encryption = parse_encryption(&url)?;
+    let login = parse_login(&url)?;
+    if login.is_some() && encryption == SmtpEncryption::Opportunistic {
         return Err("must not have a password without encryption: tls=required is needed");
     }
-    let usual = if encryption == Encryption::Always { 465 } else { 587 };
+    let usual = if encryption == SmtpEncryption::Always { 465 } else { 587 };
     let port = url.port().unwrap_or(usual);
     if port == 0 {
         return Err(EXAMPLE);
     }
-    Ok(Door { host, port, encryption, login, hello: hello.to_owned() })
+    Ok(RelayKey { host, port, encryption, login, hello: hello.to_owned() })
 }
 
-fn encryption(url: &Url) -> Result<Encryption, &'static str> {
+fn parse_encryption(url: &Url) -> Result<SmtpEncryption, &'static str> {
     match (url.scheme(), url.query()) {
-        ("smtps", None) => Ok(Encryption::Always),
-        ("smtp", None | Some("tls=required")) => Ok(Encryption::Required),
-        ("smtp", Some("tls=opportunistic")) => Ok(Encryption::Opportunistic),
-        ("smtp", Some("tls=none")) => Ok(Encryption::None),
+        ("smtps", None) => Ok(SmtpEncryption::Always),
+        ("smtp", None | Some("tls=required")) => Ok(SmtpEncryption::Required),
+        ("smtp", Some("tls=opportunistic")) => Ok(SmtpEncryption::Opportunistic),
+        ("smtp", Some("tls=none")) => Ok(SmtpEncryption::None),
         ("smtp", _) => Err("must have nothing after the ? except tls=required, tls=opportunistic or tls=none"),
         ("smtps", _) => Err("must have nothing after the ?, because smtps: is always encrypted"),
         _ => Err("must begin with smtps: or smtp:"),
     }
 }
 
-fn login(url: &Url) -> Result<Option<(String, String)>, &'static str> {
+fn parse_login(url: &Url) -> Result<Option<(String, String)>, &'static str> {
     if url.username().is_empty() && url.password().is_none() {
         return Ok(None);
     }
@@ -146,7 +146,7 @@ fn login(url: &Url) -> Result<Option<(String, String)>, &'static str> {
 }
 
 /// Parses a host as the HTTP client does, so that both read the same address.
-fn host_of(text: &str) -> Option<String> {
+fn parse_host(text: &str) -> Option<String> {
     let url = Url::parse(&format!("https://{text}/")).ok()?;
     let is_host = url.username().is_empty() && url.port().is_none() && url.path() == "/";
     url.host_str().filter(|host| is_host && !host.is_empty()).map(str::to_owned)

@@ -7,31 +7,33 @@ use base64::engine::general_purpose::STANDARD;
 use lettre::transport::smtp::client::Certificate;
 
 use super::smtp::{Asks, Encryption, Manner, Relay as Server, Reply};
-use super::{Entry, FailureKind, IDLE, Letter, Mail, Page, Relay, address, page};
+use super::{
+    EmailEntry, EmailPage, IDLE, MailSender, OutgoingEmail, SmtpFailureKind, SmtpRelay, normalize_address, render_page,
+};
 use crate::config::EgressConfig;
-use crate::egress::Egress;
+use crate::egress::EgressClient;
 
 const ROOT: &[u8] = include_bytes!("../../tests/it/support/relay/root.pem");
 const ALL: Duration = Duration::from_secs(20);
 
-fn egress(allow: &str) -> Egress {
-    Egress::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
+fn egress(allow: &str) -> EgressClient {
+    EgressClient::new(&EgressConfig { allow: allow.parse().unwrap(), ..EgressConfig::default() }).unwrap()
 }
 
-fn mail() -> Mail {
-    Mail::new(egress("127.0.0.1"))
+fn mail() -> MailSender {
+    MailSender::new(egress("127.0.0.1"))
 }
 
 /// A client that trusts the tests' relay.
-fn trusting() -> Mail {
-    Mail::with(egress("127.0.0.1,localhost"), vec![Certificate::from_pem(ROOT).unwrap()], ALL)
+fn trusting() -> MailSender {
+    MailSender::with_roots(egress("127.0.0.1,localhost"), vec![Certificate::from_pem(ROOT).unwrap()], ALL)
 }
 
-fn relay(url: &str) -> Relay {
-    Relay::read(url, "Shop <noreply@shop.example>", None).unwrap()
+fn relay(url: &str) -> SmtpRelay {
+    SmtpRelay::parse(url, "Shop <noreply@shop.example>", None).unwrap()
 }
 
-const LETTER: Letter<'_> = Letter {
+const LETTER: OutgoingEmail<'_> = OutgoingEmail {
     to: "ada@users.example",
     subject: "Your order",
     text: "It is on its way.",
@@ -42,7 +44,7 @@ const LETTER: Letter<'_> = Letter {
     language: None,
 };
 
-async fn failure(server: &Server) -> (FailureKind, Option<u16>) {
+async fn failure(server: &Server) -> (SmtpFailureKind, Option<u16>) {
     let failure = mail().send(&relay(&server.url()), &LETTER).await.unwrap_err();
     (failure.kind, failure.code)
 }
@@ -50,8 +52,9 @@ async fn failure(server: &Server) -> (FailureKind, Option<u16>) {
 #[tokio::test]
 async fn a_letter_arrives_as_it_was_written() {
     let server = Server::start().await;
-    let relay = Relay::read(&server.url(), "Größe & Söhne <noreply@shop.example>", Some("help@shop.example")).unwrap();
-    let letter = Letter {
+    let relay =
+        SmtpRelay::parse(&server.url(), "Größe & Söhne <noreply@shop.example>", Some("help@shop.example")).unwrap();
+    let letter = OutgoingEmail {
         subject: "Grüße 你好 👋",
         html: Some("<p>It is on its way.</p>"),
         unsubscribe: Some("https://tidings.example/u/abc?d=1"),
@@ -87,10 +90,10 @@ async fn dots_and_long_lines_arrive_as_they_are() {
     let server = Server::start().await;
     let text = format!(".\n..two\n.hidden\n{}\nÜ{}\n.", "a".repeat(3000), "ü".repeat(3000));
     for text in [".\n.one\n..\nlast.\n.", &text] {
-        mail().send(&relay(&server.url()), &Letter { text, ..LETTER }).await.unwrap();
+        mail().send(&relay(&server.url()), &OutgoingEmail { text, ..LETTER }).await.unwrap();
     }
     let got = server.got();
-    mail().send(&relay(&server.url()), &Letter { text: "a\r.\rb\n.\r\nc\0\n\rd", ..LETTER }).await.unwrap();
+    mail().send(&relay(&server.url()), &OutgoingEmail { text: "a\r.\rb\n.\r\nc\0\n\rd", ..LETTER }).await.unwrap();
     let mixed = server.got()[2].raw.split_once("\r\n\r\n").unwrap().1.to_owned();
     assert_eq!(mixed, "a\r\n.\r\nb\r\n.\r\nc\r\n\r\nd\r\n");
     let (_, first) = got[0].raw.split_once("\r\n\r\n").unwrap();
@@ -102,7 +105,7 @@ async fn dots_and_long_lines_arrive_as_they_are() {
 #[tokio::test]
 async fn each_answer_says_what_can_be_done() {
     use Asks::{Auth, Data, Ehlo, Greeting, Mail, Rcpt, Text};
-    use FailureKind::{Deferred, Later, Letter, Recipient, Relay};
+    use SmtpFailureKind::{Deferred, Later, Letter, Recipient, Relay};
     for (asks, says, kind) in [
         (Greeting, "421 too busy", Later),
         (Greeting, "554 no service", Relay),
@@ -151,7 +154,8 @@ async fn each_answer_says_what_can_be_done() {
     }
     let server = Server::with(Manner { login: Some(("ada", "hunter2")), ..Manner::default() }).await;
     server.on(Auth, Reply::says("454 4.7.0 not now"));
-    let with_login = super::Relay::read(&server.url().replace("//", "//ada:hunter2@"), "a@b.example", None).unwrap();
+    let with_login =
+        super::SmtpRelay::parse(&server.url().replace("//", "//ada:hunter2@"), "a@b.example", None).unwrap();
     assert_eq!(mail().send(&with_login, &LETTER).await.unwrap_err().kind, Later);
 }
 
@@ -163,7 +167,7 @@ async fn whoever_is_refused_does_not_disturb_the_next() {
     for (to, is_taken) in
         [("nobody@users.example", false), ("ada@users.example", true), ("nobody@users.example", false)]
     {
-        assert_eq!(mail.send(&relay, &Letter { to, ..LETTER }).await.is_ok(), is_taken, "{to}");
+        assert_eq!(mail.send(&relay, &OutgoingEmail { to, ..LETTER }).await.is_ok(), is_taken, "{to}");
     }
     assert_eq!((server.got().len(), server.connections()), (1, 1));
 }
@@ -191,7 +195,7 @@ async fn a_connection_that_the_relay_closed_costs_no_letter() {
     assert_eq!((server.connections(), server.got().len()), (6, 8));
     server.once(Asks::Text, Reply::Closes);
     let failure = mail.send(&relay, &LETTER).await.unwrap_err();
-    assert_eq!((failure.kind, server.connections()), (FailureKind::Later, 6), "it may have the letter");
+    assert_eq!((failure.kind, server.connections()), (SmtpFailureKind::Later, 6), "it may have the letter");
 }
 
 #[tokio::test]
@@ -199,7 +203,7 @@ async fn a_connection_that_nobody_uses_is_ended() {
     let server = Server::start().await;
     let idle = Duration::from_millis(40);
     assert!(IDLE <= Duration::from_secs(20));
-    let mail = Mail { pool: super::Pool::new(idle), ..mail() };
+    let mail = MailSender { pool: super::SessionPool::new(idle), ..mail() };
     mail.send(&relay(&server.url()), &LETTER).await.unwrap();
     while mail.pool.has_any() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -221,7 +225,7 @@ async fn an_answer_that_does_not_end_is_cut() {
             server.on(asks, Reply::says(&endless));
             let url = format!("{scheme}://127.0.0.1:{}{tls}", server.port);
             let failure = trusting().send(&relay(&url), &LETTER).await.unwrap_err();
-            assert_eq!(failure.kind, FailureKind::Later);
+            assert_eq!(failure.kind, SmtpFailureKind::Later);
             assert!(failure.told.ends_with("its answer is too long"), "{asks:?}, {encryption:?}: {}", failure.told);
         }
     }
@@ -231,7 +235,7 @@ async fn an_answer_that_does_not_end_is_cut() {
 async fn what_asks_for_more_after_a_letter_has_not_taken_it() {
     let server = Server::start().await;
     server.on(Asks::Text, Reply::says("354 go on"));
-    assert_eq!(failure(&server).await, (FailureKind::Later, None));
+    assert_eq!(failure(&server).await, (SmtpFailureKind::Later, None));
 }
 
 #[tokio::test]
@@ -239,9 +243,12 @@ async fn whoever_does_not_answer_is_given_up() {
     for asks in [Asks::Greeting, Asks::Ehlo, Asks::Rcpt, Asks::Text] {
         let server = Server::start().await;
         server.on(asks, Reply::Hangs);
-        let mail = Mail::with(egress("127.0.0.1"), Vec::new(), Duration::from_millis(300));
+        let mail = MailSender::with_roots(egress("127.0.0.1"), Vec::new(), Duration::from_millis(300));
         let failure = mail.send(&relay(&server.url()), &LETTER).await.unwrap_err();
-        assert_eq!((failure.kind, &*failure.told), (FailureKind::Later, "the relay did not accept the email in time"));
+        assert_eq!(
+            (failure.kind, &*failure.told),
+            (SmtpFailureKind::Later, "the relay did not accept the email in time")
+        );
     }
 }
 
@@ -249,16 +256,16 @@ async fn whoever_does_not_answer_is_given_up() {
 async fn a_relay_that_closes_at_once_or_is_away_is_tried_later() {
     let server = Server::start().await;
     server.on(Asks::Greeting, Reply::Closes);
-    assert_eq!(failure(&server).await, (FailureKind::Later, None));
+    assert_eq!(failure(&server).await, (SmtpFailureKind::Later, None));
     server.on(Asks::Greeting, Reply::says("HTTP/1.1 400 Bad Request"));
-    assert_eq!(failure(&server).await, (FailureKind::Later, None));
+    assert_eq!(failure(&server).await, (SmtpFailureKind::Later, None));
     server.be_kind();
     let (url, mail) = (server.url(), mail());
     mail.send(&relay(&url), &LETTER).await.unwrap();
     drop(server);
     while mail.send(&relay(&url), &LETTER).await.is_ok() {}
     let failure = mail.send(&relay(&url), &LETTER).await.unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Later, "{failure}");
+    assert_eq!(failure.kind, SmtpFailureKind::Later, "{failure}");
 }
 
 #[tokio::test]
@@ -270,9 +277,9 @@ async fn a_login_is_used_and_never_shown() {
     mail().send(&right, &LETTER).await.unwrap();
     assert!(!format!("{right:?} {:?}", mail()).contains("hunter2"), "{right:?}");
     let wrong = mail().send(&relay(&url("ada:hunter3")), &LETTER).await.unwrap_err();
-    assert_eq!((wrong.kind, wrong.code), (FailureKind::Relay, Some(535)));
+    assert_eq!((wrong.kind, wrong.code), (SmtpFailureKind::Relay, Some(535)));
     let none = mail().send(&relay(&server.url()), &LETTER).await.unwrap_err();
-    assert_eq!((none.kind, none.code), (FailureKind::Relay, Some(530)));
+    assert_eq!((none.kind, none.code), (SmtpFailureKind::Relay, Some(530)));
     // A relay that echoes the credentials in its error.
     server.on(
         Asks::Auth,
@@ -284,7 +291,7 @@ async fn a_login_is_used_and_never_shown() {
     assert!(mail().send(&right, &LETTER).await.unwrap_err().told.len() <= 500);
     let not_offered = Server::start().await;
     let url = not_offered.url().replace("//", "//ada:hunter2@");
-    assert_eq!(mail().send(&relay(&url), &LETTER).await.unwrap_err().kind, FailureKind::Relay);
+    assert_eq!(mail().send(&relay(&url), &LETTER).await.unwrap_err().kind, SmtpFailureKind::Relay);
 }
 
 #[tokio::test]
@@ -311,7 +318,7 @@ async fn encryption_is_as_it_was_asked_for() {
     ] {
         trusting().send(&relay(&url), &LETTER).await.unwrap_or_else(|failure| panic!("{url}: {failure}"));
     }
-    let nobody_trusted = Mail::new(egress("127.0.0.1,localhost"));
+    let nobody_trusted = MailSender::new(egress("127.0.0.1,localhost"));
     for (mail, url) in [
         (&nobody_trusted, url("smtp", "localhost", &offering)),
         (&nobody_trusted, url("smtps", "localhost", &from_the_beginning)),
@@ -321,7 +328,7 @@ async fn encryption_is_as_it_was_asked_for() {
         (&trusting(), format!("smtps://127.0.0.1:{}", bare.port)),
     ] {
         let failure = mail.send(&relay(&url), &LETTER).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Relay, "{url}: {failure}");
+        assert_eq!(failure.kind, SmtpFailureKind::Relay, "{url}: {failure}");
     }
     assert_eq!((offering.got().len(), from_the_beginning.got().len(), bare.got().len()), (2, 2, 1));
 }
@@ -329,21 +336,21 @@ async fn encryption_is_as_it_was_asked_for() {
 #[tokio::test]
 async fn only_relays_that_may_be_reached_are_connected_to() {
     let server = Server::start().await;
-    let none = Mail::new(egress("none"));
+    let none = MailSender::new(egress("none"));
     for host in ["10.0.0.1", "127.0.0.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"] {
         let relay = relay(&format!("smtp://{host}:{}", server.port));
-        assert!(none.check(&relay).unwrap_err().to_string().contains("private or reserved"), "{host}");
-        assert_eq!(none.send(&relay, &LETTER).await.unwrap_err().kind, FailureKind::Refused, "{host}");
+        assert!(none.check_relay(&relay).unwrap_err().to_string().contains("private or reserved"), "{host}");
+        assert_eq!(none.send(&relay, &LETTER).await.unwrap_err().kind, SmtpFailureKind::Refused, "{host}");
     }
     let by_name = relay(&format!("smtp://LOCALHOST:{}", server.port));
-    none.check(&by_name).unwrap();
-    assert_eq!(none.send(&by_name, &LETTER).await.unwrap_err().kind, FailureKind::Refused);
+    none.check_relay(&by_name).unwrap();
+    assert_eq!(none.send(&by_name, &LETTER).await.unwrap_err().kind, SmtpFailureKind::Refused);
     assert_eq!(server.connections(), 0);
     let bare = relay(&format!("smtp://localhost:{}?tls=none", server.port));
-    assert!(none.check(&bare).unwrap_err().to_string().contains("must be encrypted"));
-    Mail::new(egress("localhost")).send(&bare, &LETTER).await.unwrap();
+    assert!(none.check_relay(&bare).unwrap_err().to_string().contains("must be encrypted"));
+    MailSender::new(egress("localhost")).send(&bare, &LETTER).await.unwrap();
     let unknown = relay("smtp://relay.invalid");
-    assert_eq!(none.send(&unknown, &LETTER).await.unwrap_err().kind, FailureKind::Later);
+    assert_eq!(none.send(&unknown, &LETTER).await.unwrap_err().kind, SmtpFailureKind::Later);
 }
 
 #[tokio::test]
@@ -351,11 +358,13 @@ async fn no_text_becomes_a_header() {
     let server = Server::start().await;
     let (mail, relay) = (mail(), relay(&server.url()));
     let evil = "a\r\nBcc: eve@evil.example\r\n\r\nhello\n.\r\nQUIT\rx\u{0}\u{85}\u{2028}";
-    let letter = Letter { subject: evil, language: Some(evil), ..LETTER };
+    let letter = OutgoingEmail { subject: evil, language: Some(evil), ..LETTER };
     mail.send(&relay, &letter).await.unwrap();
-    mail.send(&relay, &Letter { subject: "=?utf-8?q?a=0D=0ABcc:_eve?=", ..LETTER }).await.unwrap();
-    mail.send(&relay, &Letter { subject: &"s".repeat(5000), text: evil, html: Some(evil), ..LETTER }).await.unwrap();
-    mail.send(&relay, &Letter { subject: &"ü".repeat(5000), ..LETTER }).await.unwrap();
+    mail.send(&relay, &OutgoingEmail { subject: "=?utf-8?q?a=0D=0ABcc:_eve?=", ..LETTER }).await.unwrap();
+    mail.send(&relay, &OutgoingEmail { subject: &"s".repeat(5000), text: evil, html: Some(evil), ..LETTER })
+        .await
+        .unwrap();
+    mail.send(&relay, &OutgoingEmail { subject: &"ü".repeat(5000), ..LETTER }).await.unwrap();
     for got in server.got() {
         let (head, _) = got.raw.split_once("\r\n\r\n").unwrap();
         assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
@@ -365,23 +374,23 @@ async fn no_text_becomes_a_header() {
     }
     assert_eq!(server.got().len(), 4);
     for letter in [
-        Letter { to: "ada@users.example\r\nRCPT TO:<eve@evil.example>", ..LETTER },
-        Letter { to: "ada@users.example>", ..LETTER },
-        Letter { to: "", ..LETTER },
+        OutgoingEmail { to: "ada@users.example\r\nRCPT TO:<eve@evil.example>", ..LETTER },
+        OutgoingEmail { to: "ada@users.example>", ..LETTER },
+        OutgoingEmail { to: "", ..LETTER },
     ] {
-        assert_eq!(mail.send(&relay, &letter).await.unwrap_err().kind, FailureKind::Recipient);
+        assert_eq!(mail.send(&relay, &letter).await.unwrap_err().kind, SmtpFailureKind::Recipient);
     }
     for letter in [
-        Letter { id: evil, ..LETTER },
-        Letter { id: "", ..LETTER },
-        Letter { id: "a>b", ..LETTER },
-        Letter { unsubscribe: Some("javascript:alert(1)"), ..LETTER },
-        Letter { unsubscribe: Some("mailto:a@b.example"), ..LETTER },
+        OutgoingEmail { id: evil, ..LETTER },
+        OutgoingEmail { id: "", ..LETTER },
+        OutgoingEmail { id: "a>b", ..LETTER },
+        OutgoingEmail { unsubscribe: Some("javascript:alert(1)"), ..LETTER },
+        OutgoingEmail { unsubscribe: Some("mailto:a@b.example"), ..LETTER },
     ] {
-        assert_eq!(mail.send(&relay, &letter).await.unwrap_err().kind, FailureKind::Letter, "{letter:?}");
+        assert_eq!(mail.send(&relay, &letter).await.unwrap_err().kind, SmtpFailureKind::Letter, "{letter:?}");
     }
     let unsubscribe = Some("https://a.example/\r\nBcc: eve@evil.example>?x=ü");
-    mail.send(&relay, &Letter { unsubscribe, ..LETTER }).await.unwrap();
+    mail.send(&relay, &OutgoingEmail { unsubscribe, ..LETTER }).await.unwrap();
     let header = server.got()[4].header("List-Unsubscribe").unwrap();
     assert_eq!(header, "<https://a.example/Bcc:%20eve@evil.example%3E?x=%C3%BC>");
 }
@@ -390,12 +399,12 @@ async fn no_text_becomes_a_header() {
 async fn a_letter_has_at_most_256_kib() {
     let server = Server::start().await;
     let (mail, relay) = (mail(), relay(&server.url()));
-    mail.send(&relay, &Letter { text: &"a b ".repeat(60_000), ..LETTER }).await.unwrap();
+    mail.send(&relay, &OutgoingEmail { text: &"a b ".repeat(60_000), ..LETTER }).await.unwrap();
     for text in ["a b ".repeat(70_000), "ü ".repeat(70_000)] {
-        let failure = mail.send(&relay, &Letter { text: &text, ..LETTER }).await.unwrap_err();
-        assert_eq!((failure.kind, &*failure.told), (FailureKind::Letter, "the email has more than 256 KiB"));
+        let failure = mail.send(&relay, &OutgoingEmail { text: &text, ..LETTER }).await.unwrap_err();
+        assert_eq!((failure.kind, &*failure.told), (SmtpFailureKind::Letter, "the email has more than 256 KiB"));
     }
-    mail.send(&relay, &Letter { text: &"\n".repeat(120_000), ..LETTER }).await.unwrap();
+    mail.send(&relay, &OutgoingEmail { text: &"\n".repeat(120_000), ..LETTER }).await.unwrap();
     assert_eq!(server.got().len(), 2);
 }
 
@@ -409,7 +418,7 @@ fn an_address_is_kept_in_one_way() {
         ("root@localhost", "root@localhost"),
         (&long, &long),
     ] {
-        assert_eq!(address(text).unwrap(), kept);
+        assert_eq!(normalize_address(text).unwrap(), kept);
     }
     for wrong in [
         "",
@@ -447,13 +456,13 @@ fn an_address_is_kept_in_one_way() {
         &format!("ada@{}.example", "b".repeat(64)),
         &format!("ada@{}example", "b.".repeat(130)),
     ] {
-        assert!(address(wrong).is_err(), "{wrong}");
+        assert!(normalize_address(wrong).is_err(), "{wrong}");
     }
 }
 
 #[test]
 fn a_relay_is_read_from_its_url() {
-    let read = |url: &str| Relay::read(url, "noreply@shop.example", None);
+    let read = |url: &str| SmtpRelay::parse(url, "noreply@shop.example", None);
     for (url, door) in [
         ("smtps://a:b@mail.example", "mail.example:465 (Always)"),
         ("smtps://mail.example:2465/", "mail.example:2465 (Always)"),
@@ -463,7 +472,7 @@ fn a_relay_is_read_from_its_url() {
         ("smtp://a:b@0x7f.1:25?tls=none", "127.0.0.1:25 (None)"),
         ("smtp://[2a00:1450::1]", "[2a00:1450::1]:587 (Required)"),
     ] {
-        assert_eq!(format!("{:?}", read(url).unwrap().door()), door, "{url}");
+        assert_eq!(format!("{:?}", read(url).unwrap().pool_key()), door, "{url}");
     }
     for (url, words) in [
         ("", "must be a URL such as"),
@@ -492,14 +501,14 @@ fn a_relay_is_read_from_its_url() {
         ("Shop\r\nBcc: x <a@b.example>", None, "`from`"),
         ("a@b.example", Some("x"), "`replyTo`"),
     ] {
-        let told = Relay::read("smtps://mail.example", from, reply_to).unwrap_err().to_string();
+        let told = SmtpRelay::parse("smtps://mail.example", from, reply_to).unwrap_err().to_string();
         assert!(told.starts_with(field), "{told}");
     }
 }
 
 #[test]
 fn a_page_escapes_what_it_is_given() {
-    let all = Page {
+    let all = EmailPage {
         title: "<b>Sale</b> & \"more\"",
         body: "One <script>alert(1)</script>\nsecond line\n\n \n\nTwo {{ 7 * 7 }}",
         html: None,
@@ -508,28 +517,29 @@ fn a_page_escapes_what_it_is_given() {
         unsubscribe: Some(("https://tidings.example/u/x", "No more of these")),
         language: Some("en"),
     };
-    let html = page(&all).unwrap();
+    let html = render_page(&all).unwrap();
     assert!(html.contains("&lt;b&gt;Sale") && html.contains("{{ 7 * 7 }}") && !html.contains("<script"), "{html}");
     assert_eq!((html.matches("<p ").count(), html.matches("<br>").count(), html.matches("<a ").count()), (2, 1, 2));
     assert!(html.contains("dir=\"ltr\"") && html.contains("lang=\"en\"") && html.contains("max-width: 600px"));
     assert!(html.len() < 10_000, "{} bytes", html.len());
     for evil in ["javascript:alert(1)", "data:text/html,x", "vbscript:x", " JavaScript:alert(1)", "/relative", ""] {
-        let html = page(&Page { link: Some((evil, "x")), unsubscribe: Some((evil, "x")), ..all }).unwrap();
+        let html = render_page(&EmailPage { link: Some((evil, "x")), unsubscribe: Some((evil, "x")), ..all }).unwrap();
         assert!(!html.contains("<a "), "{evil}");
     }
-    let html = page(&Page { language: Some("ar\" onload=\"x"), body: "", ..all }).unwrap();
+    let html = render_page(&EmailPage { language: Some("ar\" onload=\"x"), body: "", ..all }).unwrap();
     assert!(html.contains("lang=\"en\"") && !html.contains("<p "), "{html}");
-    let html = page(&Page { html: Some("<b>Two</b>"), ..all }).unwrap();
+    let html = render_page(&EmailPage { html: Some("<b>Two</b>"), ..all }).unwrap();
     assert!(html.contains("<b>Two</b>") && !html.contains("<p ") && html.contains("second line"), "{html}");
-    let entry = |link: &str| Entry { title: "<i>One</i>".into(), body: "<b>two</b>".into(), link: Some(link.into()) };
+    let entry =
+        |link: &str| EmailEntry { title: "<i>One</i>".into(), body: "<b>two</b>".into(), link: Some(link.into()) };
     let entries = ["https://shop.example/1", "javascript:alert(1)"].map(entry);
-    let html = page(&Page { entries: &entries, link: None, unsubscribe: None, ..all }).unwrap();
+    let html = render_page(&EmailPage { entries: &entries, link: None, unsubscribe: None, ..all }).unwrap();
     assert!(html.matches("<a ").count() == 1 && html.matches("&lt;i&gt;One").count() == 4, "{html}");
     assert!(!html.contains("<i>") && !html.contains("<b>") && !html.contains("javascript"), "{html}");
     for (language, direction) in
         [("ar-EG", "rtl"), ("he", "rtl"), ("FA", "rtl"), ("uz-Arab", "rtl"), ("ur-Latn", "ltr"), ("zh-Hans-CN", "ltr")]
     {
-        let html = page(&Page { language: Some(language), ..all }).unwrap();
+        let html = render_page(&EmailPage { language: Some(language), ..all }).unwrap();
         assert!(html.contains(&format!("<html lang=\"{language}\" dir=\"{direction}\">")), "{language}");
     }
 }
@@ -539,7 +549,7 @@ async fn a_subject_that_looks_encoded_arrives_as_it_was_written() {
     let server = Server::start().await;
     let long = format!("=?{}é=?", "é👨\u{200D}👩 x ".repeat(20));
     for subject in ["q=?page", "=?utf-8?q?a?=", "a =?", &long] {
-        mail().send(&relay(&server.url()), &Letter { subject, ..LETTER }).await.unwrap();
+        mail().send(&relay(&server.url()), &OutgoingEmail { subject, ..LETTER }).await.unwrap();
         let got = server.got().pop().unwrap();
         let header = got.header("Subject").unwrap();
         let words = header.split(' ').map(|word| {
@@ -564,10 +574,10 @@ async fn a_subject_that_looks_encoded_arrives_as_it_was_written() {
 async fn words_that_have_letters_of_a_login_stay_whole() {
     let server = Server::with(Manner { login: Some(("n", "ou")), ..Manner::default() }).await;
     let nowhere = relay("smtp://u:n@nowhere.invalid");
-    let told = Mail::new(egress("nowhere.invalid")).send(&nowhere, &LETTER).await.unwrap_err().told;
+    let told = MailSender::new(egress("nowhere.invalid")).send(&nowhere, &LETTER).await.unwrap_err().told;
     assert!(!told.contains('…') && told.contains("not found"), "{told}");
     server.on(Asks::Auth, Reply::says("535 5.7.8 user n not found: wrong password ou for smtp://n:ou@mail.example"));
-    let with_login = super::Relay::read(&server.url().replace("//", "//n:ou@"), "a@b.example", None).unwrap();
+    let with_login = super::SmtpRelay::parse(&server.url().replace("//", "//n:ou@"), "a@b.example", None).unwrap();
     let told = mail().send(&with_login, &LETTER).await.unwrap_err().told;
     let expected = "the relay says 535: 5.7.8 user … not found: wrong password … for smtp://…:…@mail.example";
     assert_eq!(told, expected);

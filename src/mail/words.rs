@@ -2,7 +2,7 @@
 
 /// The texts of one language, which is written from left to right.
 #[derive(Debug)]
-pub struct Words {
+pub struct MailTexts {
     /// A BCP 47 tag.
     pub language: &'static str,
     /// Label of the link to unsubscribe.
@@ -26,8 +26,8 @@ pub struct Words {
 }
 
 /// The first entry is the default.
-const ALL: [Words; 9] = [
-    Words {
+const ALL: [MailTexts; 9] = [
+    MailTexts {
         language: "en",
         link: "No more emails of this kind",
         ask: "No more emails of this kind?",
@@ -39,7 +39,7 @@ const ALL: [Words; 9] = [
         unread: ["1 unread message", "{} unread messages"],
         more: ["and 1 more", "and {} more"],
     },
-    Words {
+    MailTexts {
         language: "de",
         link: "Keine E-Mails dieser Art mehr",
         ask: "Keine E-Mails dieser Art mehr?",
@@ -51,7 +51,7 @@ const ALL: [Words; 9] = [
         unread: ["1 ungelesene Nachricht", "{} ungelesene Nachrichten"],
         more: ["und 1 weitere", "und {} weitere"],
     },
-    Words {
+    MailTexts {
         language: "fr",
         link: "Ne plus recevoir d’e-mails de ce type",
         ask: "Ne plus recevoir d’e-mails de ce type ?",
@@ -63,7 +63,7 @@ const ALL: [Words; 9] = [
         unread: ["1 message non lu", "{} messages non lus"],
         more: ["et 1 autre", "et {} autres"],
     },
-    Words {
+    MailTexts {
         language: "es",
         link: "No recibir más correos de este tipo",
         ask: "¿No recibir más correos de este tipo?",
@@ -75,7 +75,7 @@ const ALL: [Words; 9] = [
         unread: ["1 mensaje sin leer", "{} mensajes sin leer"],
         more: ["y 1 más", "y {} más"],
     },
-    Words {
+    MailTexts {
         language: "pt",
         link: "Não receber mais e-mails deste tipo",
         ask: "Não receber mais e-mails deste tipo?",
@@ -87,7 +87,7 @@ const ALL: [Words; 9] = [
         unread: ["1 mensagem não lida", "{} mensagens não lidas"],
         more: ["e mais 1", "e mais {}"],
     },
-    Words {
+    MailTexts {
         language: "it",
         link: "Non ricevere più e-mail di questo tipo",
         ask: "Non ricevere più e-mail di questo tipo?",
@@ -99,7 +99,7 @@ const ALL: [Words; 9] = [
         unread: ["1 messaggio non letto", "{} messaggi non letti"],
         more: ["e un altro", "e altri {}"],
     },
-    Words {
+    MailTexts {
         language: "ja",
         link: "この種類のメールの配信を停止する",
         ask: "この種類のメールの配信を停止しますか？",
@@ -111,7 +111,7 @@ const ALL: [Words; 9] = [
         unread: ["未読メッセージ 1 件", "未読メッセージ {} 件"],
         more: ["ほか 1 件", "ほか {} 件"],
     },
-    Words {
+    MailTexts {
         language: "ko",
         link: "이런 종류의 이메일 수신 거부",
         ask: "이런 종류의 이메일을 그만 받으시겠습니까?",
@@ -123,7 +123,7 @@ const ALL: [Words; 9] = [
         unread: ["읽지 않은 메시지 1개", "읽지 않은 메시지 {}개"],
         more: ["외 1개", "외 {}개"],
     },
-    Words {
+    MailTexts {
         language: "zh",
         link: "不再接收此类邮件",
         ask: "不再接收此类邮件？",
@@ -137,52 +137,60 @@ const ALL: [Words; 9] = [
     },
 ];
 
-impl Words {
+impl MailTexts {
     /// The subject of a digest of `many` messages.
-    pub fn unread(&self, many: usize) -> String {
-        counted(self.unread, many)
+    pub fn digest_subject(&self, many: usize) -> String {
+        format_count(self.unread, many)
     }
 
     /// The line about `many` messages that the digest leaves out.
-    pub fn more(&self, many: usize) -> String {
-        counted(self.more, many)
+    pub fn omitted_line(&self, many: usize) -> String {
+        format_count(self.more, many)
     }
 
     /// The texts for a language tag.
-    pub fn of(tag: Option<&str>) -> &'static Self {
-        tag.and_then(known).unwrap_or(&ALL[0])
+    pub fn for_language(tag: Option<&str>) -> &'static Self {
+        tag.and_then(find_language).unwrap_or(&ALL[0])
     }
 
     /// The texts for a browser: the first known language in its `Accept-Language` (RFC 9110, section 12.5.4).
-    pub fn accepted(listed: &str) -> &'static Self {
+    pub fn for_browser(listed: &str) -> &'static Self {
         let mut tags = listed.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
-        tags.find_map(known).unwrap_or(&ALL[0])
+        tags.find_map(find_language).unwrap_or(&ALL[0])
     }
 }
 
-fn counted([one, several]: [&str; 2], many: usize) -> String {
+fn format_count([one, several]: [&str; 2], many: usize) -> String {
     if many == 1 { one.to_owned() } else { several.replace("{}", &many.to_string()) }
 }
 
-fn known(tag: &str) -> Option<&'static Words> {
+fn find_language(tag: &str) -> Option<&'static MailTexts> {
     let language = tag.split('-').next().unwrap_or_default();
     ALL.iter().find(|words| words.language.eq_ignore_ascii_case(language))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL, Words};
+    use super::{ALL, MailTexts};
 
     #[test]
     fn messages_are_counted_in_each_language() {
         for words in &ALL {
             for (many, number) in [(2, "2"), (21, "21")] {
-                assert!(words.unread(many).contains(number) && words.more(many).contains(number), "{}", words.language);
+                assert!(
+                    words.digest_subject(many).contains(number) && words.omitted_line(many).contains(number),
+                    "{}",
+                    words.language
+                );
             }
-            assert!(words.unread(1).contains('1') && !words.more(1).contains('{'), "{}", words.language);
+            assert!(
+                words.digest_subject(1).contains('1') && !words.omitted_line(1).contains('{'),
+                "{}",
+                words.language
+            );
         }
-        let english = Words::of(None);
-        assert_eq!([english.unread(1), english.unread(5)], ["1 unread message", "5 unread messages"]);
+        let english = MailTexts::for_language(None);
+        assert_eq!([english.digest_subject(1), english.digest_subject(5)], ["1 unread message", "5 unread messages"]);
     }
 
     #[test]
@@ -190,12 +198,12 @@ mod tests {
         for (tag, language) in
             [(None, "en"), (Some("de"), "de"), (Some("PT-br"), "pt"), (Some("zh-Hant-TW"), "zh"), (Some("tlh"), "en")]
         {
-            assert_eq!(Words::of(tag).language, language);
+            assert_eq!(MailTexts::for_language(tag).language, language);
         }
         for (listed, language) in
             [("", "en"), ("fi, fr-CH;q=0.9, en;q=0.8", "fr"), ("*", "en"), ("ja", "ja"), (";;,,--", "en")]
         {
-            assert_eq!(Words::accepted(listed).language, language, "{listed}");
+            assert_eq!(MailTexts::for_browser(listed).language, language, "{listed}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// The kind of a staff caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Staff {
+pub enum StaffKind {
     /// A tenant's backend.
     Service,
     /// An operator.
@@ -13,7 +13,7 @@ pub enum Staff {
 
 /// The kind of network a caller's address belongs to. The address itself is not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum NetworkClass {
     /// Not over the network (an application that embeds Tidings), or written by an older version.
     #[default]
     Unknown,
@@ -27,24 +27,28 @@ pub enum Origin {
 
 /// A service or operator that did something.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Actor {
-    pub staff: Staff,
-    pub origin: Origin,
+pub struct StaffActor {
+    pub staff: StaffKind,
+    pub origin: NetworkClass,
     /// The `sub` of their token.
     pub name: String,
 }
 
-const STAFF: [(char, Staff); 2] = [('1', Staff::Service), ('2', Staff::Admin)];
+const STAFF: [(char, StaffKind); 2] = [('1', StaffKind::Service), ('2', StaffKind::Admin)];
 
-const ORIGINS: [(char, Origin); 4] =
-    [('0', Origin::Unknown), ('1', Origin::Loopback), ('2', Origin::Private), ('3', Origin::Public)];
+const ORIGINS: [(char, NetworkClass); 4] = [
+    ('0', NetworkClass::Unknown),
+    ('1', NetworkClass::Loopback),
+    ('2', NetworkClass::Private),
+    ('3', NetworkClass::Public),
+];
 
-impl Origin {
+impl NetworkClass {
     /// The kind of network of an address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         let is_private = match address.to_canonical() {
             address if address.is_loopback() => return Self::Loopback,
-            IpAddr::V4(address) => address.is_private() || address.is_link_local() || is_shared(address.octets()),
+            IpAddr::V4(address) => address.is_private() || address.is_link_local() || is_carrier_nat(address.octets()),
             IpAddr::V6(address) => address.is_unique_local() || is_link_local(address),
         };
         if is_private { Self::Private } else { Self::Public }
@@ -52,7 +56,7 @@ impl Origin {
 }
 
 /// Carrier-grade NAT (RFC 6598).
-fn is_shared([first, second, ..]: [u8; 4]) -> bool {
+fn is_carrier_nat([first, second, ..]: [u8; 4]) -> bool {
     first == 100 && (64..128).contains(&second)
 }
 
@@ -60,16 +64,16 @@ fn is_link_local(address: Ipv6Addr) -> bool {
     address.segments()[0] & 0xffc0 == 0xfe80
 }
 
-impl Actor {
+impl StaffActor {
     /// The stored form: two digits and the name.
-    pub fn kept(&self) -> String {
+    pub fn stored_form(&self) -> String {
         let staff = STAFF.iter().find(|(_, of)| *of == self.staff).map_or('1', |(digit, _)| *digit);
         let origin = ORIGINS.iter().find(|(_, of)| *of == self.origin).map_or('0', |(digit, _)| *digit);
         format!("{staff}{origin}{}", self.name)
     }
 
     /// Parses the stored form.
-    pub fn read(kept: &str) -> Option<Self> {
+    pub fn parse_stored(kept: &str) -> Option<Self> {
         let mut rest = kept.chars();
         let (staff, origin) = (rest.next()?, rest.next()?);
         let staff = STAFF.iter().find(|(digit, _)| *digit == staff)?.1;
@@ -78,9 +82,9 @@ impl Actor {
     }
 
     /// All stored forms of an actor with this name.
-    pub fn all_kept(name: &str) -> Vec<String> {
+    pub fn all_stored_forms(name: &str) -> Vec<String> {
         let all = STAFF.iter().flat_map(|(_, staff)| ORIGINS.iter().map(|(_, origin)| (*staff, *origin)));
-        all.map(|(staff, origin)| Self { staff, origin, name: name.to_owned() }.kept()).collect()
+        all.map(|(staff, origin)| Self { staff, origin, name: name.to_owned() }.stored_form()).collect()
     }
 }
 
@@ -90,25 +94,25 @@ mod tests {
 
     #[test]
     fn an_actor_is_read_as_they_were_kept() {
-        let all = Actor::all_kept("7 ops");
+        let all = StaffActor::all_stored_forms("7 ops");
         assert_eq!(all.len(), 8);
         for kept in all {
-            assert_eq!(Actor::read(&kept).map(|of| of.kept()), Some(kept));
+            assert_eq!(StaffActor::parse_stored(&kept).map(|of| of.stored_form()), Some(kept));
         }
-        assert_eq!(Actor::read("9xops"), None);
+        assert_eq!(StaffActor::parse_stored("9xops"), None);
     }
 
     #[test]
     fn an_address_is_of_the_machine_of_a_network_or_of_the_internet() {
-        let of = |text: &str| Origin::of(text.parse().expect("an address"));
+        let of = |text: &str| NetworkClass::from_address(text.parse().expect("an address"));
         for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-            assert_eq!(of(address), Origin::Loopback, "{address}");
+            assert_eq!(of(address), NetworkClass::Loopback, "{address}");
         }
         for address in ["10.1.2.3", "192.168.0.1", "172.31.0.1", "169.254.1.1", "100.64.0.1", "fd00::1", "fe80::1"] {
-            assert_eq!(of(address), Origin::Private, "{address}");
+            assert_eq!(of(address), NetworkClass::Private, "{address}");
         }
         for address in ["9.9.9.9", "172.32.0.1", "100.128.0.1", "2001:db8::1"] {
-            assert_eq!(of(address), Origin::Public, "{address}");
+            assert_eq!(of(address), NetworkClass::Public, "{address}");
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use entity::ids::Seq;
 
-use super::proof::Proof;
-use super::remembered::{OfUsers, Remembered};
+use super::proof::CacheValidator;
+use super::remembered::{CacheEntry, PerUserCache};
 
 /// Longer responses are not cached; only their tag is.
 const LONGEST: usize = 16 * 1024;
@@ -17,27 +17,27 @@ const ANSWERS: usize = 6;
 const PLACE: usize = 200;
 
 /// Response caches, by user.
-pub type Answers = OfUsers<Answer>;
+pub type ResponseCache = PerUserCache<CachedResponse>;
 
 /// The last response to a request of a user. It is valid while all its proofs are.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct CachedResponse {
     /// Hash of the whole request.
     pub request: i64,
-    pub proofs: Vec<Arc<Proof>>,
+    pub proofs: Vec<Arc<CacheValidator>>,
     /// The `ETag`; `None` if no `ETag` is sent.
     pub tag: Option<i64>,
     /// The log position that the response shows as its cursor; `None` if it shows none.
     pub cursor: Option<Seq>,
     /// `None` if it is too long.
-    pub text: Option<Text>,
+    pub text: Option<ResponseText>,
 }
 
 /// A response, split at its cursors; in one part if a cursor could be confused with other text.
 #[derive(Clone, Debug)]
-pub struct Text(Arc<[Box<str>]>);
+pub struct ResponseText(Arc<[Box<str>]>);
 
-impl Remembered for Answer {
+impl CacheEntry for CachedResponse {
     const MOST: usize = ANSWERS;
 
     fn weight(&self) -> usize {
@@ -51,18 +51,18 @@ impl Remembered for Answer {
     }
 }
 
-impl Answer {
+impl CachedResponse {
     /// The response with another cursor, given as position and text; `None` if that is not possible.
     pub fn text_at(&self, cursor: Seq, written: &str) -> Option<String> {
         let text = self.text.as_ref()?;
         let is_same = self.cursor.is_none_or(|of| of == cursor);
-        (is_same || text.is_open()).then(|| text.with(written))
+        (is_same || text.has_cursor()).then(|| text.with_cursor(written))
     }
 }
 
-impl Text {
+impl ResponseText {
     /// Splits a response that has the cursor in `fields` places; `None` if it is too long.
-    pub fn of(answer: &str, cursor: &str, fields: usize) -> Option<Self> {
+    pub fn split_at_cursor(answer: &str, cursor: &str, fields: usize) -> Option<Self> {
         if answer.len() > LONGEST {
             return None;
         }
@@ -74,11 +74,11 @@ impl Text {
     }
 
     /// Whether the cursor can be replaced.
-    fn is_open(&self) -> bool {
+    fn has_cursor(&self) -> bool {
         self.0.len() > 1
     }
 
-    fn with(&self, cursor: &str) -> String {
+    fn with_cursor(&self, cursor: &str) -> String {
         let many: usize = self.0.iter().map(|part| part.len()).sum();
         let mut answer = String::with_capacity(many + self.0.len() * (cursor.len() + 2));
         for (place, part) in self.0.iter().enumerate() {
@@ -100,26 +100,29 @@ mod tests {
     #[test]
     fn a_text_is_the_same_but_for_its_cursors() {
         let answer = r#"{"a":"here","b":{"c":"here","d":"there"}}"#;
-        let text = Text::of(answer, "here", 2).unwrap();
-        assert!(text.is_open());
-        assert_eq!(text.with("here"), answer);
-        assert_eq!(text.with("beyond"), r#"{"a":"beyond","b":{"c":"beyond","d":"there"}}"#);
-        assert_eq!(Text::of(answer, "", 0).unwrap().with(""), answer);
+        let text = ResponseText::split_at_cursor(answer, "here", 2).unwrap();
+        assert!(text.has_cursor());
+        assert_eq!(text.with_cursor("here"), answer);
+        assert_eq!(text.with_cursor("beyond"), r#"{"a":"beyond","b":{"c":"beyond","d":"there"}}"#);
+        assert_eq!(ResponseText::split_at_cursor(answer, "", 0).unwrap().with_cursor(""), answer);
     }
 
     #[test]
     fn what_only_looks_like_a_cursor_is_not_taken_for_one() {
         let answer = r#"{"title":"here","cursor":"here"}"#;
-        let text = Text::of(answer, "here", 1).unwrap();
-        assert!(!text.is_open());
-        assert_eq!(text.with("beyond"), answer);
+        let text = ResponseText::split_at_cursor(answer, "here", 1).unwrap();
+        assert!(!text.has_cursor());
+        assert_eq!(text.with_cursor("beyond"), answer);
         let quoted = r#"{"title":"she said \"here\"","cursor":"here"}"#;
-        assert_eq!(Text::of(quoted, "here", 1).unwrap().with("x"), r#"{"title":"she said \"here\"","cursor":"x"}"#);
+        assert_eq!(
+            ResponseText::split_at_cursor(quoted, "here", 1).unwrap().with_cursor("x"),
+            r#"{"title":"she said \"here\"","cursor":"x"}"#
+        );
     }
 
     #[test]
     fn a_long_answer_has_none() {
-        assert!(Text::of(&"a".repeat(LONGEST), "here", 0).is_some());
-        assert!(Text::of(&"a".repeat(LONGEST + 1), "here", 0).is_none());
+        assert!(ResponseText::split_at_cursor(&"a".repeat(LONGEST), "here", 0).is_some());
+        assert!(ResponseText::split_at_cursor(&"a".repeat(LONGEST + 1), "here", 0).is_none());
     }
 }

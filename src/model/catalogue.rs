@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use entity::delivery_rule::Condition;
+use entity::delivery_rule::SendCondition;
 use entity::ids::TypeId;
 use entity::lane;
 use entity::message_type::ReadPolicy;
-use entity::preference::Scope;
+use entity::preference::PreferenceScope;
 use entity::target_type::SubscriptionPolicy;
 use serde_json::Value;
 
 use super::check;
-use super::template::{self, LetterTemplate, Source, Template, Templates};
+use super::template::{self, CatalogueTemplates, EmailTemplate, ItemTemplate, TemplateSource};
 use super::wechat::WeChatTemplate;
 use crate::error::{Error, Result};
 
@@ -26,7 +26,7 @@ pub struct Catalogue {
     /// Reason → the actions it subscribes to.
     pub reasons: BTreeMap<String, Vec<String>>,
     /// (scope, action or type) → on or off.
-    pub defaults: BTreeMap<(Scope, i64), bool>,
+    pub defaults: BTreeMap<(PreferenceScope, i64), bool>,
     /// View code → whether users may join and leave such views by themselves. Other view codes are allowed; they are
     /// closed.
     pub view_codes: BTreeMap<String, bool>,
@@ -36,16 +36,16 @@ pub struct Catalogue {
     /// Whether users may follow others by themselves.
     pub follow_policy: SubscriptionPolicy,
     /// The templates of all types.
-    pub templates: Templates,
+    pub templates: CatalogueTemplates,
     by_id: HashMap<TypeId, Arc<MessageType>>,
 }
 
 /// The contents of a catalogue, besides its version.
 #[derive(Debug)]
-pub struct Parts {
+pub struct CatalogueParts {
     pub types: Vec<MessageType>,
     pub reasons: BTreeMap<String, Vec<String>>,
-    pub defaults: BTreeMap<(Scope, i64), bool>,
+    pub defaults: BTreeMap<(PreferenceScope, i64), bool>,
     pub view_codes: BTreeMap<String, bool>,
     pub target_types: BTreeMap<String, SubscriptionPolicy>,
     pub follow_policy: SubscriptionPolicy,
@@ -53,12 +53,12 @@ pub struct Parts {
 
 impl Catalogue {
     /// Sorts the types into catalogue order.
-    pub fn new(version: i64, parts: Parts) -> Self {
-        let Parts { mut types, reasons, defaults, view_codes, target_types, follow_policy } = parts;
+    pub fn new(version: i64, parts: CatalogueParts) -> Self {
+        let CatalogueParts { mut types, reasons, defaults, view_codes, target_types, follow_policy } = parts;
         types.sort_by(|a, b| (a.position, &a.code).cmp(&(b.position, &b.code)));
         let types: Vec<Arc<MessageType>> = types.into_iter().map(Arc::new).collect();
-        let codes = types.iter().filter(|kind| kind.sources().next().is_some()).map(|kind| kind.code.clone());
-        let templates = Templates::of(codes);
+        let codes = types.iter().filter(|kind| kind.template_sources().next().is_some()).map(|kind| kind.code.clone());
+        let templates = CatalogueTemplates::for_types(codes);
         let by_id = types.iter().map(|kind| (kind.id, kind.clone())).collect();
         Self { version, types, reasons, defaults, view_codes, target_types, follow_policy, templates, by_id }
     }
@@ -70,17 +70,17 @@ impl Catalogue {
 
     /// The types with these codes in catalogue order, or all types for `None`. Fails on `field` for an unknown code or
     /// more codes than a tenant may have types.
-    pub fn chosen(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
+    pub fn select_types(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
         let Some(codes) = codes else { return Ok(self.types.clone()) };
-        check::count(field, codes.len(), TYPES)?;
+        check::at_most(field, codes.len(), TYPES)?;
         if let Some(place) = codes.iter().position(|code| self.message_type(code).is_none()) {
-            return Err(no_type(&format!("{field}[{place}]"), &codes[place]));
+            return Err(unknown_type(&format!("{field}[{place}]"), &codes[place]));
         }
         Ok(self.types.iter().filter(|kind| codes.contains(&kind.code)).cloned().collect())
     }
 
     /// Whether users may join and leave views of this code by themselves.
-    pub fn is_open(&self, view_code: &str) -> bool {
+    pub fn is_open_view(&self, view_code: &str) -> bool {
         self.view_codes.get(view_code).copied().unwrap_or_default()
     }
 
@@ -91,7 +91,7 @@ impl Catalogue {
 
     /// What is wrong with a template of this type; `None` if nothing is.
     pub fn template_flaw(&self, code: &str) -> Option<String> {
-        self.message_type(code)?.sources().find_map(|source| self.templates.flaw(code, source))
+        self.message_type(code)?.template_sources().find_map(|source| self.templates.flaw(code, source))
     }
 
     /// The type with this row.
@@ -129,7 +129,7 @@ pub struct MessageType {
     pub ttl_seconds: Option<i64>,
     /// Order in overviews.
     pub position: i32,
-    pub template: Option<Template>,
+    pub template: Option<ItemTemplate>,
     /// An icon name known to user interfaces, or an https URL.
     pub icon: Option<String>,
     /// For user interfaces; the server does not read it.
@@ -141,14 +141,14 @@ pub struct MessageType {
 /// A rule for delivering notifications of a type outside the inbox, by one kind of destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryRule {
-    pub kind: lane::Kind,
-    pub condition: Condition,
+    pub kind: lane::DestinationKind,
+    pub condition: SendCondition,
     /// Seconds from publication to delivery.
     pub delay_seconds: i64,
     /// Email only: unread notifications are collected into one email, sent at the user's digest time.
     pub digest: bool,
     /// Email only.
-    pub letter: Option<LetterTemplate>,
+    pub letter: Option<EmailTemplate>,
     /// The message template; WeChat only, and required there.
     pub wechat: Option<WeChatTemplate>,
 }
@@ -163,13 +163,17 @@ impl DeliveryRule {
             self.check_digest()?;
         }
         match (self.kind, &self.letter) {
-            (lane::Kind::Email, Some(letter)) => template::check(letter.sources())?,
+            (lane::DestinationKind::Email, Some(letter)) => template::check_sources(letter.sources())?,
             (_, Some(_)) => return Err(Error::bad_input("letter", "is only for the channel EMAIL")),
             (_, None) => {}
         }
         match (self.kind, &self.wechat) {
-            (lane::Kind::WeChat, Some(template)) => template.check().map_err(|error| error.within("wechat")),
-            (lane::Kind::WeChat, None) => Err(Error::bad_input("wechat", "is required for the channel WECHAT")),
+            (lane::DestinationKind::WeChat, Some(template)) => {
+                template.check().map_err(|error| error.with_field_prefix("wechat"))
+            }
+            (lane::DestinationKind::WeChat, None) => {
+                Err(Error::bad_input("wechat", "is required for the channel WECHAT"))
+            }
             (_, Some(_)) => Err(Error::bad_input("wechat", "is only for the channel WECHAT")),
             (_, None) => Ok(()),
         }
@@ -178,10 +182,10 @@ impl DeliveryRule {
 
 impl DeliveryRule {
     fn check_digest(&self) -> Result<()> {
-        if self.kind != lane::Kind::Email {
+        if self.kind != lane::DestinationKind::Email {
             return Err(Error::bad_input("digest", "is only for the channel EMAIL"));
         }
-        if self.condition != Condition::IfUnread {
+        if self.condition != SendCondition::IfUnread {
             return Err(Error::bad_input("condition", "must be IF_UNREAD: a digest lists unread items"));
         }
         if self.delay_seconds != 0 {
@@ -196,7 +200,7 @@ impl DeliveryRule {
 
 impl MessageType {
     /// The delivery rule for a kind of destination.
-    pub fn delivered_by(&self, kind: lane::Kind) -> Option<&DeliveryRule> {
+    pub fn delivery_rule(&self, kind: lane::DestinationKind) -> Option<&DeliveryRule> {
         self.delivery.iter().find(|rule| rule.kind == kind)
     }
 
@@ -206,22 +210,22 @@ impl MessageType {
     }
 
     /// Templates for emails that replace those of the item.
-    pub fn letter(&self) -> Option<&LetterTemplate> {
-        self.delivered_by(lane::Kind::Email)?.letter.as_ref()
+    pub fn email_template(&self) -> Option<&EmailTemplate> {
+        self.delivery_rule(lane::DestinationKind::Email)?.letter.as_ref()
     }
 
     /// Its own templates and those of its emails.
-    fn sources(&self) -> impl Iterator<Item = Source<'_>> {
-        let own = self.template.iter().flat_map(Template::sources);
-        own.chain(self.letter().into_iter().flat_map(LetterTemplate::sources))
+    fn template_sources(&self) -> impl Iterator<Item = TemplateSource<'_>> {
+        let own = self.template.iter().flat_map(ItemTemplate::sources);
+        own.chain(self.email_template().into_iter().flat_map(EmailTemplate::sources))
     }
 
     /// Fails if the type is invalid.
     pub fn check(&self) -> Result<()> {
-        check::code("code", &self.code)?;
+        check::identifier("code", &self.code)?;
         check::title("title", &self.title)?;
         if let Some(group) = &self.group {
-            check::code("group", group)?;
+            check::identifier("group", group)?;
         }
         if self.ttl_seconds.is_some_and(|ttl| ttl < 1) {
             return Err(Error::bad_input("ttlSeconds", "must be at least 1"));
@@ -238,19 +242,20 @@ impl MessageType {
         if let Some(ui) = &self.ui {
             check::body("ui", &ui.to_string(), UI_BYTES)?;
         }
-        check::count("delivery", self.delivery.len(), DELIVERY_RULES)?;
+        check::at_most("delivery", self.delivery.len(), DELIVERY_RULES)?;
         for (place, rule) in self.delivery.iter().enumerate() {
-            rule.check().map_err(|error| error.within(&format!("delivery[{place}]")))?;
+            rule.check().map_err(|error| error.with_field_prefix(&format!("delivery[{place}]")))?;
             if self.delivery[..place].iter().any(|before| before.kind == rule.kind) {
                 return Err(Error::bad_input(format!("delivery[{place}].channel"), "already has a rule"));
             }
         }
-        template::check(self.template.iter().flat_map(Template::sources)).map_err(|error| error.within("template"))
+        template::check_sources(self.template.iter().flat_map(ItemTemplate::sources))
+            .map_err(|error| error.with_field_prefix("template"))
     }
 }
 
 /// The error for a `field` that names an unknown type.
-pub fn no_type(field: &str, code: &str) -> Error {
+pub fn unknown_type(field: &str, code: &str) -> Error {
     Error::bad_input(field, format!("names no message type: {code:?}; create it with saveMessageType"))
 }
 
@@ -262,18 +267,18 @@ mod tests {
     fn letters_are_of_mail_alone() {
         let rule = |kind| DeliveryRule {
             kind,
-            condition: Condition::IfUnread,
+            condition: SendCondition::IfUnread,
             delay_seconds: 0,
             digest: false,
-            letter: Some(LetterTemplate { subject: Some("x".into()), ..LetterTemplate::default() }),
+            letter: Some(EmailTemplate { subject: Some("x".into()), ..EmailTemplate::default() }),
             wechat: None,
         };
         let save = |kind| {
             let delivery = vec![rule(kind)];
             MessageType { code: "order".into(), title: "Orders".into(), delivery, ..MessageType::default() }.check()
         };
-        assert!(save(lane::Kind::Email).is_ok());
-        let refused = save(lane::Kind::Webhook).expect_err("only emails have their own text");
+        assert!(save(lane::DestinationKind::Email).is_ok());
+        let refused = save(lane::DestinationKind::Webhook).expect_err("only emails have their own text");
         assert!(matches!(&refused, Error::BadInput { field, .. } if field == "delivery[0].letter"), "{refused:?}");
     }
 }

@@ -1,34 +1,34 @@
 //! Channels and targets, by the tenant's ids.
 
-use entity::channel::Kind;
+use entity::channel::ChannelKind;
 
 use super::check;
 use crate::error::Result;
 
 /// An object that actions happen to: a document, an order, a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
+pub struct ActionTarget {
     pub target_type: String,
     pub id: String,
 }
 
-impl Target {
+impl ActionTarget {
     /// Fails if an id is invalid.
     pub fn check(&self) -> Result<()> {
-        check::code("target.type", &self.target_type)?;
-        check::code("target.externalId", &self.id)
+        check::identifier("target.type", &self.target_type)?;
+        check::identifier("target.externalId", &self.id)
     }
 
     /// The channel of an action on this target.
-    pub fn channel(&self, action: &str) -> Code {
+    pub fn channel(&self, action: &str) -> ChannelCode {
         let Self { target_type, id } = self.clone();
-        Code::Target { target_type, target_id: id, action: action.to_owned() }
+        ChannelCode::Target { target_type, target_id: id, action: action.to_owned() }
     }
 }
 
 /// A channel by the tenant's ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum ChannelCode {
     /// All members of the group with this code.
     Group(String),
     /// An action on a target.
@@ -40,18 +40,18 @@ pub enum Code {
 /// Separates the parts of a target's code. Ids contain no control characters, so the code is unambiguous.
 const SEPARATOR: char = '\u{1f}';
 
-impl Code {
+impl ChannelCode {
     /// The kind of channel.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ChannelKind {
         match self {
-            Self::Group(_) => Kind::Group,
-            Self::Target { .. } => Kind::Target,
-            Self::Actor(_) => Kind::Actor,
+            Self::Group(_) => ChannelKind::Group,
+            Self::Target { .. } => ChannelKind::Target,
+            Self::Actor(_) => ChannelKind::Actor,
         }
     }
 
     /// The stored form.
-    pub fn text(&self) -> String {
+    pub fn stored_form(&self) -> String {
         match self {
             Self::Group(code) => code.clone(),
             Self::Target { target_type, target_id, action } => {

@@ -19,7 +19,7 @@ pub const LINK_CHARACTERS: usize = 2048;
 
 /// Validates an id or code: 1 to 128 characters, no control characters, and no white space at either end, because MySQL
 /// treats `ada ` and `ada` as equal.
-pub fn code(field: &str, text: &str) -> Result<()> {
+pub fn identifier(field: &str, text: &str) -> Result<()> {
     let characters = text.chars().count();
     if characters == 0 || characters > CODE_CHARACTERS {
         let message = format!("must have 1 to {CODE_CHARACTERS} characters, not {characters}");
@@ -35,8 +35,8 @@ pub fn code(field: &str, text: &str) -> Result<()> {
 }
 
 /// Validates ids or codes; an error names the index: `users[3]`.
-pub fn codes(field: &str, texts: &[String]) -> Result<()> {
-    texts.iter().enumerate().try_for_each(|(place, text)| code(&format!("{field}[{place}]"), text))
+pub fn identifiers(field: &str, texts: &[String]) -> Result<()> {
+    texts.iter().enumerate().try_for_each(|(place, text)| identifier(&format!("{field}[{place}]"), text))
 }
 
 /// Validates one line of text: 1 to 256 characters, at least one visible; no control characters or line breaks.
@@ -52,11 +52,11 @@ pub fn title(field: &str, text: &str) -> Result<()> {
     if text.contains(['\u{2028}', '\u{2029}']) {
         return Err(Error::bad_input(field, "must not contain line breaks"));
     }
-    visible(field, text)
+    visible_text(field, text)
 }
 
 /// Validates that a text has a visible character.
-pub fn visible(field: &str, text: &str) -> Result<()> {
+pub fn visible_text(field: &str, text: &str) -> Result<()> {
     if is_visible(text) {
         return Ok(());
     }
@@ -77,19 +77,19 @@ pub fn body(field: &str, text: &str, bytes: usize) -> Result<()> {
 /// Validates a link: an http(s) URL, or a path that begins with one slash; nothing that a browser would run or cannot
 /// parse.
 pub fn link(field: &str, text: &str) -> Result<()> {
-    if !begins_like_link(text) {
+    if !has_link_prefix(text) {
         let message = format!("must be an absolute http(s) URL or a path, of at most {LINK_CHARACTERS} characters");
         return Err(Error::bad_input(field, message));
     }
-    read_link(text).map(drop).map_err(|error| Error::bad_input(field, format!("must be a valid URL: {error}")))
+    parse_link(text).map(drop).map_err(|error| Error::bad_input(field, format!("must be a valid URL: {error}")))
 }
 
 /// Whether `link` accepts the text.
 pub fn is_link(text: &str) -> bool {
-    begins_like_link(text) && read_link(text).is_ok()
+    has_link_prefix(text) && parse_link(text).is_ok()
 }
 
-fn begins_like_link(text: &str) -> bool {
+fn has_link_prefix(text: &str) -> bool {
     let path = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
     let url = ["https://", "http://"].iter().any(|scheme| {
         text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
@@ -99,7 +99,7 @@ fn begins_like_link(text: &str) -> bool {
 }
 
 /// Parses a link as browsers do, relative to some page.
-fn read_link(text: &str) -> Result<Url, impl Display> {
+fn parse_link(text: &str) -> Result<Url, impl Display> {
     static PAGE: LazyLock<Option<Url>> = LazyLock::new(|| Url::parse("https://tidings.invalid").ok());
     Url::options().base_url(PAGE.as_ref()).parse(text)
 }
@@ -118,7 +118,7 @@ pub fn icon(field: &str, text: &str) -> Result<()> {
 }
 
 /// Fails if a call has more than `most` of something.
-pub fn count(field: &str, count: usize, most: usize) -> Result<()> {
+pub fn at_most(field: &str, count: usize, most: usize) -> Result<()> {
     if count > most {
         return Err(Error::bad_input(field, format!("must have at most {most} entries in one call, not {count}")));
     }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// The texts of a notification and the data sent with them.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Content {
+pub struct NotificationContent {
     pub title: Option<String>,
     pub body: Option<String>,
     pub link: Option<String>,
@@ -29,7 +29,7 @@ pub struct ContentChange {
     pub data: Option<Option<Value>>,
 }
 
-impl Content {
+impl NotificationContent {
     /// Fails if the content cannot be shown. A title is optional only if the type has a template.
     pub fn check(&self, kind: &MessageType) -> Result<()> {
         match &self.title {
@@ -43,7 +43,7 @@ impl Content {
         if let Some(body) = &self.body {
             check::body("body", body, check::BODY_BYTES)?;
             if !body.trim().is_empty() {
-                check::visible("body", body)?;
+                check::visible_text("body", body)?;
             }
         }
         if let Some(link) = &self.link {
@@ -58,7 +58,7 @@ impl Content {
     }
 
     /// Bytes of the content, with its JSON as text.
-    pub fn bytes(&self) -> usize {
+    pub fn byte_count(&self) -> usize {
         let texts = [&self.title, &self.body, &self.link].into_iter().flatten().map(String::len);
         let values = [&self.params, &self.data].into_iter().flatten().map(|json| json.to_string().len());
         texts.chain(values).sum()
@@ -66,7 +66,7 @@ impl Content {
 
     /// Applies a change.
     #[must_use]
-    pub fn changed(self, change: ContentChange) -> Self {
+    pub fn with_change(self, change: ContentChange) -> Self {
         Self {
             title: change.title.unwrap_or(self.title),
             body: change.body.unwrap_or(self.body),

@@ -10,7 +10,7 @@ use entity::ids::{Seq, TenantId, UserId};
 use parking_lot::Mutex;
 
 use super::catalogue::Catalogue;
-use super::item::Content;
+use super::item::ItemContent;
 use crate::clock::Millis;
 
 /// Overhead of an entry in bytes: its place in the map, and what the allocator rounds up.
@@ -20,7 +20,7 @@ columns! {
     /// Revision of a notification `n` with its sender `s`. Content of the same revision is the same while the catalogue
     /// is the same and no text of the tenant has been amended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Edition {
+    pub struct ContentRevision {
         /// The notification's id.
         pub notification: i64 = "n.id",
         pub published_at: Millis = "n.published_at AS item_published_at",
@@ -32,7 +32,7 @@ columns! {
     }
 }
 
-impl Edition {
+impl ContentRevision {
     /// The sender and the version of their profile.
     pub fn sender(&self) -> Option<(UserId, i64)> {
         self.sender.zip(self.sender_version)
@@ -41,7 +41,7 @@ impl Edition {
 
 /// Scope of cache entries: a tenant's catalogue and the version of its texts.
 #[derive(Clone, Copy, Debug)]
-pub struct Shelf<'a> {
+pub struct CacheScope<'a> {
     pub tenant: TenantId,
     pub catalogue: &'a Arc<Catalogue>,
     pub texts: i64,
@@ -49,28 +49,28 @@ pub struct Shelf<'a> {
 
 /// Recently read contents of all tenants, by log position.
 #[derive(Debug)]
-pub struct Contents {
+pub struct NotificationCache {
     bytes: usize,
-    known: Mutex<Generations>,
+    known: Mutex<CacheGenerations>,
 }
 
 /// Two generations: entries that are no longer read are dropped with the older one.
 #[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<(TenantId, Seq), Known>,
-    old: HashMap<(TenantId, Seq), Known>,
+struct CacheGenerations {
+    young: HashMap<(TenantId, Seq), CachedContent>,
+    old: HashMap<(TenantId, Seq), CachedContent>,
     /// Bytes of the young generation.
     weight: usize,
 }
 
 #[derive(Debug)]
-struct Known {
-    edition: Edition,
+struct CachedContent {
+    edition: ContentRevision,
     texts: i64,
-    content: Arc<Content>,
+    content: Arc<ItemContent>,
 }
 
-impl Contents {
+impl NotificationCache {
     /// A cache of about this many bytes; 0 disables it.
     pub fn new(bytes: usize) -> Self {
         Self { bytes, known: Mutex::default() }
@@ -78,46 +78,46 @@ impl Contents {
 
     /// Empties the cache.
     pub fn clear(&self) {
-        *self.known.lock() = Generations::default();
+        *self.known.lock() = CacheGenerations::default();
     }
 
     /// The cached content if it is still valid.
-    pub fn find(&self, on: Shelf<'_>, seq: Seq, edition: &Edition) -> Option<Arc<Content>> {
+    pub fn find(&self, on: CacheScope<'_>, seq: Seq, edition: &ContentRevision) -> Option<Arc<ItemContent>> {
         let place = (on.tenant, seq);
         let mut known = self.known.lock();
         if let Some(one) = known.young.get(&place) {
-            return one.shows(on, edition);
+            return one.valid_content(on, edition);
         }
         let one = known.old.remove(&place)?;
-        let content = one.shows(on, edition)?;
-        known.put(place, one, self.bytes / 2);
+        let content = one.valid_content(on, edition)?;
+        known.insert(place, one, self.bytes / 2);
         Some(content)
     }
 
     /// Caches a content.
-    pub fn keep(&self, on: Shelf<'_>, seq: Seq, edition: Edition, content: &Arc<Content>) {
+    pub fn insert(&self, on: CacheScope<'_>, seq: Seq, edition: ContentRevision, content: &Arc<ItemContent>) {
         if self.bytes > 0 {
-            let one = Known { edition, texts: on.texts, content: content.clone() };
-            self.known.lock().put((on.tenant, seq), one, self.bytes / 2);
+            let one = CachedContent { edition, texts: on.texts, content: content.clone() };
+            self.known.lock().insert((on.tenant, seq), one, self.bytes / 2);
         }
     }
 }
 
-impl Known {
-    fn shows(&self, on: Shelf<'_>, edition: &Edition) -> Option<Arc<Content>> {
+impl CachedContent {
+    fn valid_content(&self, on: CacheScope<'_>, edition: &ContentRevision) -> Option<Arc<ItemContent>> {
         let is_same = self.edition == *edition && self.texts == on.texts;
         (is_same && Arc::ptr_eq(&self.content.catalogue, on.catalogue)).then(|| self.content.clone())
     }
 
     /// Counts the text twice, because rendered templates take about as much again.
     fn weight(&self) -> usize {
-        PLACE + self.content.weight() + self.content.length()
+        PLACE + self.content.weight() + self.content.text_length()
     }
 }
 
-impl Generations {
+impl CacheGenerations {
     /// Inserts an entry. Once the young generation exceeds `most` bytes, it replaces the old one.
-    fn put(&mut self, place: (TenantId, Seq), one: Known, most: usize) {
+    fn insert(&mut self, place: (TenantId, Seq), one: CachedContent, most: usize) {
         self.weight += one.weight();
         let before = self.young.insert(place, one);
         self.weight -= before.map_or(0, |one| one.weight());

@@ -7,7 +7,7 @@ use entity::prelude::FromQueryResult;
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
-use crate::model::zone::Zone;
+use crate::model::zone::IanaZone;
 
 /// A time of day: minutes since midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub struct TimeOfDay(u32);
 
 impl TimeOfDay {
     /// A whole hour.
-    const fn of_hour(hour: u32) -> Self {
+    const fn from_hour(hour: u32) -> Self {
         Self(hour * 60)
     }
 
@@ -35,7 +35,7 @@ impl TimeOfDay {
     }
 
     /// Parses the stored form.
-    pub fn of_minutes(minutes: i64) -> Option<Self> {
+    pub fn from_minutes(minutes: i64) -> Option<Self> {
         u32::try_from(minutes).ok().filter(|minutes| *minutes < 24 * 60).map(Self)
     }
 }
@@ -47,26 +47,26 @@ impl Display for TimeOfDay {
 }
 
 /// The day of an instant.
-fn day(zone: &Zone, at: Millis) -> Option<NaiveDate> {
+fn local_day(zone: &IanaZone, at: Millis) -> Option<NaiveDate> {
     Some(DateTime::<Utc>::from_timestamp_millis(at)?.with_timezone(zone).date_naive())
 }
 
 /// The instant when clocks show a time of a day: the first of two when clocks are set back, and the moment of the
 /// change when they skip the time.
-fn instant(zone: &Zone, day: NaiveDate, at: TimeOfDay) -> Option<Millis> {
+fn local_instant(zone: &IanaZone, day: NaiveDate, at: TimeOfDay) -> Option<Millis> {
     let shown = day.and_hms_opt(at.0 / 60, at.0 % 60, 0)?;
     let found = zone.from_local_datetime(&shown).earliest().map(|at| at.to_utc());
-    Some(found.or_else(|| zone.set_on_over(&shown))?.timestamp_millis())
+    Some(found.or_else(|| zone.end_of_gap(&shown))?.timestamp_millis())
 }
 
 /// Daily hours in which nothing is sent to a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quiet {
+pub struct QuietPeriod {
     from: TimeOfDay,
     to: TimeOfDay,
 }
 
-impl Quiet {
+impl QuietPeriod {
     /// From one time of day until clocks next show the other.
     pub fn new(from: TimeOfDay, to: TimeOfDay) -> Result<Self> {
         if from == to {
@@ -75,21 +75,21 @@ impl Quiet {
         Ok(Self { from, to })
     }
 
-    pub fn from(self) -> TimeOfDay {
+    pub fn starts_at(self) -> TimeOfDay {
         self.from
     }
 
-    pub fn to(self) -> TimeOfDay {
+    pub fn ends_at(self) -> TimeOfDay {
         self.to
     }
 
     /// When the quiet hours end; `None` if they have not begun.
-    pub fn until(self, zone: &Zone, now: Millis) -> Option<Millis> {
-        let today = day(zone, now)?;
+    pub fn current_end(self, zone: &IanaZone, now: Millis) -> Option<Millis> {
+        let today = local_day(zone, now)?;
         // If clocks are set back over midnight, the quiet hours of tomorrow may have begun.
         [today.pred_opt()?, today, today.succ_opt()?].into_iter().find_map(|day| {
             let last = if self.from < self.to { day } else { day.succ_opt()? };
-            let (begin, end) = (instant(zone, day, self.from)?, instant(zone, last, self.to)?);
+            let (begin, end) = (local_instant(zone, day, self.from)?, local_instant(zone, last, self.to)?);
             (begin <= now && now < end).then_some(end)
         })
     }
@@ -105,29 +105,29 @@ pub struct DigestTime {
 
 impl DigestTime {
     /// The default.
-    const USUAL: Self = Self { at: TimeOfDay::of_hour(8), weekday: None };
+    const USUAL: Self = Self { at: TimeOfDay::from_hour(8), weekday: None };
 
     /// The next instant after `now`.
-    fn after(self, zone: &Zone, now: Millis) -> Option<Millis> {
+    fn next_after(self, zone: &IanaZone, now: Millis) -> Option<Millis> {
         // Start a day earlier: if clocks skip an hour before midnight, the digest of that day comes after midnight.
-        let first = day(zone, now)?.pred_opt()?;
+        let first = local_day(zone, now)?.pred_opt()?;
         let days = (0..=9).filter_map(|days| first.checked_add_signed(TimeDelta::days(days)));
         let mut days = days.filter(|day| self.weekday.is_none_or(|weekday| day.weekday() == weekday));
-        days.find_map(|day| instant(zone, day, self.at).filter(|at| *at > now))
+        days.find_map(|day| local_instant(zone, day, self.at).filter(|at| *at > now))
     }
 }
 
 /// When a user can be reached; each part is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hours {
-    pub zone: Option<Zone>,
-    pub quiet: Option<Quiet>,
+pub struct ContactHours {
+    pub zone: Option<IanaZone>,
+    pub quiet: Option<QuietPeriod>,
     pub digest: Option<DigestTime>,
 }
 
-/// The stored columns of [`Hours`].
+/// The stored columns of [`ContactHours`].
 #[derive(Clone, Debug, Default, FromQueryResult)]
-pub struct KeptHours {
+pub struct StoredHours {
     pub time_zone: Option<String>,
     pub quiet_from: Option<i64>,
     pub quiet_to: Option<i64>,
@@ -135,30 +135,30 @@ pub struct KeptHours {
     pub digest_weekday: Option<i64>,
 }
 
-impl KeptHours {
+impl StoredHours {
     /// Parses the columns; invalid values are ignored.
-    pub fn read(&self) -> Hours {
-        let at = |minutes: Option<i64>| TimeOfDay::of_minutes(minutes?);
-        let quiet = at(self.quiet_from).zip(at(self.quiet_to)).and_then(|(from, to)| Quiet::new(from, to).ok());
+    pub fn parse(&self) -> ContactHours {
+        let at = |minutes: Option<i64>| TimeOfDay::from_minutes(minutes?);
+        let quiet = at(self.quiet_from).zip(at(self.quiet_to)).and_then(|(from, to)| QuietPeriod::new(from, to).ok());
         let weekday = self.digest_weekday.and_then(|number| Weekday::try_from(u8::try_from(number).ok()?).ok());
         let digest = at(self.digest_at).map(|at| DigestTime { at, weekday });
-        Hours { zone: self.time_zone.as_deref().and_then(Zone::named), quiet, digest }
+        ContactHours { zone: self.time_zone.as_deref().and_then(IanaZone::find_by_name), quiet, digest }
     }
 }
 
-impl Hours {
+impl ContactHours {
     /// When the current quiet hours end; `None` outside of them. Uses UTC if the user has no time zone.
     pub fn quiet_until(&self, now: Millis) -> Option<Millis> {
-        self.quiet?.until(self.place(), now)
+        self.quiet?.current_end(self.zone_or_utc(), now)
     }
 
     /// When the next digest is due: by default at 08:00 every day, in UTC if the user has no time zone.
     pub fn digest_after(&self, now: Millis) -> Option<Millis> {
-        self.digest.unwrap_or(DigestTime::USUAL).after(self.place(), now)
+        self.digest.unwrap_or(DigestTime::USUAL).next_after(self.zone_or_utc(), now)
     }
 
-    fn place(&self) -> &Zone {
-        static ELSE: Zone = Zone::UTC;
+    fn zone_or_utc(&self) -> &IanaZone {
+        static ELSE: IanaZone = IanaZone::UTC;
         self.zone.as_ref().unwrap_or(&ELSE)
     }
 }
@@ -177,9 +177,9 @@ mod tests {
 
     /// The end of the current quiet hours in local time; empty outside of them.
     fn until(zone: &str, from: &str, to: &str, now: &str) -> String {
-        let zone = Zone::parse(zone).expect("it is a zone");
-        let quiet = Quiet::new(time(from), time(to)).expect("they are hours");
-        let until = quiet.until(&zone, at(now)).map(|until| {
+        let zone = IanaZone::parse(zone).expect("it is a zone");
+        let quiet = QuietPeriod::new(time(from), time(to)).expect("they are hours");
+        let until = quiet.current_end(&zone, at(now)).map(|until| {
             assert!(until > at(now), "an end that has passed would be looked at for ever");
             let until = DateTime::<Utc>::from_timestamp_millis(until).expect("it is an instant");
             until.with_timezone(&zone).fixed_offset().format("%m-%d %H:%M %z").to_string()
@@ -230,9 +230,9 @@ mod tests {
         (time_of_day, weekday): (&str, Option<Weekday>),
         since: &str,
     ) -> [String; N] {
-        let zone = Zone::parse(zone).expect("it is a zone");
+        let zone = IanaZone::parse(zone).expect("it is a zone");
         let digest = Some(DigestTime { at: time(time_of_day), weekday });
-        let hours = Hours { zone: Some(zone.clone()), digest, quiet: None };
+        let hours = ContactHours { zone: Some(zone.clone()), digest, quiet: None };
         let mut now = at(since);
         std::array::from_fn(|_| {
             let next = hours.digest_after(now).expect("there is a next one");
@@ -265,7 +265,7 @@ mod tests {
         // The zone skips a whole day: the skipped digest comes at the change, the next one as usual.
         let samoa = digests("Pacific/Apia", ("08:00", None), "2011-12-29T18:00:00Z");
         assert_eq!(samoa, ["Sat 12-31 00:00 +1400", "Sat 12-31 08:00 +1400"]);
-        assert_eq!(Hours::default().digest_after(at("2026-01-15T09:00:00Z")), Some(at("2026-01-16T08:00:00Z")));
+        assert_eq!(ContactHours::default().digest_after(at("2026-01-15T09:00:00Z")), Some(at("2026-01-16T08:00:00Z")));
     }
 
     #[test]
@@ -275,10 +275,10 @@ mod tests {
         }
         for text in ["00:00", "07:05", "23:59"] {
             assert_eq!(
-                (time(text).to_string(), TimeOfDay::of_minutes(time(text).minutes())),
+                (time(text).to_string(), TimeOfDay::from_minutes(time(text).minutes())),
                 (text.into(), Some(time(text)))
             );
         }
-        assert!(TimeOfDay::of_minutes(1440).is_none() && Quiet::new(time("07:00"), time("07:00")).is_err());
+        assert!(TimeOfDay::from_minutes(1440).is_none() && QuietPeriod::new(time("07:00"), time("07:00")).is_err());
     }
 }

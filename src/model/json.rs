@@ -7,12 +7,12 @@ const EXACT: usize = 15;
 
 /// Sorts keys, and converts each number to 64 bits if that keeps its value: `1.50` and `1.5` become equal, and
 /// fingerprints stay as they were when all numbers had 64 bits.
-pub fn canonical(value: &Value) -> Value {
+pub fn canonicalize(value: &Value) -> Value {
     match value {
-        Value::Number(of) => Value::Number(number(of)),
-        Value::Array(entries) => entries.iter().map(canonical).collect(),
+        Value::Number(of) => Value::Number(narrow_number(of)),
+        Value::Array(entries) => entries.iter().map(canonicalize).collect(),
         Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().map(|(name, field)| (name.clone(), canonical(field))).collect();
+            let mut fields: Vec<_> = fields.iter().map(|(name, field)| (name.clone(), canonicalize(field))).collect();
             fields.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
             fields.into_iter().collect()
         }
@@ -21,21 +21,21 @@ pub fn canonical(value: &Value) -> Value {
 }
 
 /// The number in 64 bits, or unchanged if that would change its value.
-pub fn number(of: &Number) -> Number {
+pub fn narrow_number(of: &Number) -> Number {
     if of.is_i64() || of.is_u64() {
         return of.as_i64().map(Number::from).or_else(|| of.as_u64().map(Number::from)).unwrap_or_else(|| of.clone());
     }
     let float = of.as_f64().and_then(Number::from_f64);
     let is_same = |float: &Number| {
-        let digits = Digits::of(of.as_str());
-        digits.significant.len() <= EXACT || digits == Digits::of(float.as_str())
+        let digits = DecimalDigits::parse(of.as_str());
+        digits.significant.len() <= EXACT || digits == DecimalDigits::parse(float.as_str())
     };
     float.filter(is_same).unwrap_or_else(|| of.clone())
 }
 
 /// The value of a number, independent of its notation.
 #[derive(PartialEq, Eq)]
-struct Digits {
+struct DecimalDigits {
     is_negative: bool,
     /// Without leading and trailing zeros.
     significant: String,
@@ -43,8 +43,8 @@ struct Digits {
     exponent: i64,
 }
 
-impl Digits {
-    fn of(text: &str) -> Self {
+impl DecimalDigits {
+    fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (is_negative, mantissa) = mantissa.strip_prefix('-').map_or((false, mantissa), |mantissa| (true, mantissa));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -62,7 +62,7 @@ impl Digits {
 mod tests {
 
     fn canonical(text: &str) -> String {
-        super::canonical(&serde_json::from_str(text).unwrap()).to_string()
+        super::canonicalize(&serde_json::from_str(text).unwrap()).to_string()
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// An IPv4 address, or the /64 of an IPv6 address, which providers assign to one customer as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Network(Option<IpAddr>);
+pub struct CallerNetwork(Option<IpAddr>);
 
-impl Network {
+impl CallerNetwork {
     /// The network of an address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         Self(Some(match address.to_canonical() {
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (!0 << 64)).into(),
             address @ IpAddr::V4(_) => address,
@@ -22,7 +22,7 @@ impl Network {
     }
 }
 
-impl Display for Network {
+impl Display for CallerNetwork {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(address) => address.fmt(f),
@@ -33,15 +33,15 @@ impl Display for Network {
 
 #[cfg(test)]
 mod tests {
-    use super::Network;
+    use super::CallerNetwork;
 
     #[test]
     fn an_ipv6_address_is_counted_with_all_of_its_64() {
-        let of = |text: &str| Network::of(text.parse().unwrap());
+        let of = |text: &str| CallerNetwork::from_address(text.parse().unwrap());
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
         assert_eq!(of("::ffff:192.0.2.7"), of("192.0.2.7"));
         assert_ne!(of("192.0.2.7"), of("192.0.2.8"));
-        assert_ne!(of("192.0.2.7"), Network::unknown());
+        assert_ne!(of("192.0.2.7"), CallerNetwork::unknown());
     }
 }

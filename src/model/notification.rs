@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::notification::Kind;
+use entity::notification::NotificationKind;
 use serde_json::{Map, Value};
 
-use super::actor::Actor;
+use super::actor::StaffActor;
 use super::catalogue::MessageType;
-use super::channel::Target;
-use super::content::Content;
+use super::channel::ActionTarget;
+use super::content::NotificationContent;
 use crate::clock::Millis;
 
 /// The users that a notification addresses directly; a reminder goes to subscribers instead.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub struct Audience {
+pub struct DirectAudience {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub everyone: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -32,7 +32,7 @@ fn is_zero(number: &usize) -> bool {
 
 /// The table row for which a rule sent a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Raised {
+pub struct RuleOrigin {
     /// Code of the rule.
     pub rule: String,
     /// Column → value.
@@ -41,7 +41,7 @@ pub struct Raised {
 
 /// The state of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub enum NotificationState {
     /// Not published yet.
     Scheduled,
     /// In the inboxes of its recipients.
@@ -59,15 +59,15 @@ pub struct Notification {
     pub id: i64,
     /// Its log position, once published.
     pub seq: Option<Seq>,
-    pub kind: Kind,
+    pub kind: NotificationKind,
     pub message_type: Arc<MessageType>,
-    pub content: Content,
+    pub content: NotificationContent,
     pub sender: Option<UserId>,
     /// Only of a message.
     pub receiver: Option<UserId>,
-    pub target: Option<Target>,
+    pub target: Option<ActionTarget>,
     pub action: Option<String>,
-    pub audience: Audience,
+    pub audience: DirectAudience,
     pub created_at: Millis,
     /// When it is due, if it was scheduled.
     pub publish_at: Option<Millis>,
@@ -83,19 +83,19 @@ pub struct Notification {
     /// Number of users who have read it, as far as counted.
     pub read_count: i64,
     /// Set if a rule sent it.
-    pub raised: Option<Raised>,
+    pub raised: Option<RuleOrigin>,
     /// The service or operator that sent it.
-    pub sent_by: Option<Actor>,
+    pub sent_by: Option<StaffActor>,
 }
 
 impl Notification {
     /// The state at an instant.
-    pub fn status(&self, now: Millis) -> Status {
+    pub fn status(&self, now: Millis) -> NotificationState {
         match self {
-            Self { retracted_at: Some(_), .. } => Status::Retracted,
-            Self { seq: None, .. } => Status::Scheduled,
-            Self { expires_at: Some(at), .. } if *at <= now => Status::Expired,
-            _ => Status::Published,
+            Self { retracted_at: Some(_), .. } => NotificationState::Retracted,
+            Self { seq: None, .. } => NotificationState::Scheduled,
+            Self { expires_at: Some(at), .. } if *at <= now => NotificationState::Expired,
+            _ => NotificationState::Published,
         }
     }
 }

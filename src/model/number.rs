@@ -6,4 +6,4 @@ use foldhash::fast::RandomState;
 
 /// For keys that the database generates or that are memory addresses. Callers cannot choose them, so no hash that
 /// resists collision attacks is needed.
-pub type ByNumber<K, V> = HashMap<K, V, RandomState>;
+pub type IntegerKeyMap<K, V> = HashMap<K, V, RandomState>;

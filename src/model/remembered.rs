@@ -8,7 +8,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 /// A value cached per user.
-pub trait Remembered: Send + Sync + 'static {
+pub trait CacheEntry: Send + Sync + 'static {
     /// Maximum values per user; the oldest is dropped first.
     const MOST: usize;
 
@@ -20,7 +20,7 @@ pub trait Remembered: Send + Sync + 'static {
 }
 
 /// An empty cache with `shards` shards, an expected number of entries, and a maximum weight.
-pub fn cache<K: Eq + Hash, V: Clone, W: Weighter<K, V> + Clone>(
+pub fn new_cache<K: Eq + Hash, V: Clone, W: Weighter<K, V> + Clone>(
     shards: usize,
     many: usize,
     weight: u64,
@@ -43,36 +43,36 @@ const USER: u32 = 1024;
 
 /// A cache of values by user.
 #[derive(Debug)]
-pub struct OfUsers<T: Remembered> {
-    users: Cache<UserId, Arc<Known<T>>, ByBytes>,
+pub struct PerUserCache<T: CacheEntry> {
+    users: Cache<UserId, Arc<UserEntries<T>>, ByteWeighter>,
     is_on: bool,
 }
 
 /// The cached values of a user, oldest first, and their bytes.
 #[derive(Debug)]
-struct Known<T> {
+struct UserEntries<T> {
     all: Vec<Arc<T>>,
     bytes: u64,
 }
 
 #[derive(Clone, Debug)]
-struct ByBytes;
+struct ByteWeighter;
 
-impl<T> Weighter<UserId, Arc<Known<T>>> for ByBytes {
-    fn weight(&self, _: &UserId, known: &Arc<Known<T>>) -> u64 {
+impl<T> Weighter<UserId, Arc<UserEntries<T>>> for ByteWeighter {
+    fn weight(&self, _: &UserId, known: &Arc<UserEntries<T>>) -> u64 {
         known.bytes
     }
 }
 
-impl<T: Remembered> OfUsers<T> {
+impl<T: CacheEntry> PerUserCache<T> {
     /// A cache of about this many bytes.
     pub fn new(bytes: u32) -> Self {
         let shards = (bytes / SHARD).clamp(1, SHARDS) as usize;
-        Self { users: cache(shards, (bytes / USER) as usize, bytes.into(), ByBytes), is_on: bytes > 0 }
+        Self { users: new_cache(shards, (bytes / USER) as usize, bytes.into(), ByteWeighter), is_on: bytes > 0 }
     }
 
     /// Whether the cache is enabled.
-    pub fn is_on(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.is_on
     }
 
@@ -87,7 +87,7 @@ impl<T: Remembered> OfUsers<T> {
     }
 
     /// Adds a value.
-    pub fn keep(&self, user: UserId, one: T) {
+    pub fn insert(&self, user: UserId, one: T) {
         if !self.is_on {
             return;
         }
@@ -97,21 +97,21 @@ impl<T: Remembered> OfUsers<T> {
             all.remove(0);
         }
         all.push(Arc::new(one));
-        self.put(user, all);
+        self.replace_all(user, all);
     }
 
     /// Replaces all values of a user.
-    pub fn put(&self, user: UserId, all: Vec<Arc<T>>) {
+    pub fn replace_all(&self, user: UserId, all: Vec<Arc<T>>) {
         if all.is_empty() {
             self.users.remove(&user);
             return;
         }
         let bytes: usize = all.iter().map(|one| one.weight()).sum();
-        self.users.insert(user, Arc::new(Known { all, bytes: bytes as u64 }));
+        self.users.insert(user, Arc::new(UserEntries { all, bytes: bytes as u64 }));
     }
 
     /// Drops the values of users who are known to have changed, which saves a validation.
-    pub fn forget(&self, users: &[UserId]) {
+    pub fn remove_users(&self, users: &[UserId]) {
         for user in users {
             self.users.remove(user);
         }
@@ -123,7 +123,7 @@ impl<T: Remembered> OfUsers<T> {
     }
 
     /// Any cached values, at most `many`.
-    pub fn some(&self, many: usize) -> Vec<Arc<T>> {
+    pub fn sample(&self, many: usize) -> Vec<Arc<T>> {
         self.users.iter().flat_map(|(_, known)| known.all.clone()).take(many).collect()
     }
 

@@ -15,7 +15,7 @@ pub const ID_BYTES: usize = 22;
 /// The kind of object, so that for example a cursor is not accepted as an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum IdKind {
     /// An inbox item: user and seq.
     Item = 1,
     /// A notification: its number.
@@ -53,7 +53,7 @@ pub enum Kind {
     AuditPlace = 17,
 }
 
-impl Kind {
+impl IdKind {
     const ALL: [Self; 17] = [
         Self::Item,
         Self::Notification,
@@ -77,28 +77,28 @@ impl Kind {
 
 /// A tenant's id cipher.
 #[derive(Clone)]
-pub struct Seal(Aes128);
+pub struct IdCipher(Aes128);
 
-impl std::fmt::Debug for Seal {
+impl std::fmt::Debug for IdCipher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Seal")
     }
 }
 
-impl Seal {
+impl IdCipher {
     /// From the 16 bytes stored with the tenant; `None` for another length.
     pub fn new(key: &[u8]) -> Option<Self> {
         Aes128::new_from_slice(key).ok().map(Self)
     }
 
     /// Encodes two numbers below 2^48; the first is 0 if one number is enough.
-    pub fn close(&self, kind: Kind, first: i64, second: i64) -> String {
+    pub fn encode(&self, kind: IdKind, first: i64, second: i64) -> String {
         // Always ASCII.
-        str::from_utf8(&self.letters(kind, first, second)).unwrap_or_default().to_owned()
+        str::from_utf8(&self.encode_bytes(kind, first, second)).unwrap_or_default().to_owned()
     }
 
     /// The characters of the id.
-    pub fn letters(&self, kind: Kind, first: i64, second: i64) -> [u8; ID_BYTES] {
+    pub fn encode_bytes(&self, kind: IdKind, first: i64, second: i64) -> [u8; ID_BYTES] {
         let mut block = [0_u8; 16];
         block[0] = kind as u8;
         block[4..10].copy_from_slice(&first.to_be_bytes()[2..]);
@@ -110,17 +110,17 @@ impl Seal {
         id
     }
 
-    /// Decodes an id made by `close` for this kind and tenant; `None` for any other text.
-    pub fn open(&self, kind: Kind, id: &str) -> Option<(i64, i64)> {
-        let (of, first, second) = self.open_any(id)?;
+    /// Decodes an id made by `encode` for this kind and tenant; `None` for any other text.
+    pub fn decode(&self, kind: IdKind, id: &str) -> Option<(i64, i64)> {
+        let (of, first, second) = self.decode_any(id)?;
         (of == kind).then_some((first, second))
     }
 
     /// Decodes an id of any kind.
-    pub fn open_any(&self, id: &str) -> Option<(Kind, i64, i64)> {
+    pub fn decode_any(&self, id: &str) -> Option<(IdKind, i64, i64)> {
         let mut block: [u8; 16] = URL_SAFE_NO_PAD.decode(id).ok()?.try_into().ok()?;
         self.0.decrypt_block((&mut block).into());
-        let kind = Kind::ALL.into_iter().find(|kind| block[..4] == [*kind as u8, 0, 0, 0])?;
+        let kind = IdKind::ALL.into_iter().find(|kind| block[..4] == [*kind as u8, 0, 0, 0])?;
         let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
         Some((kind, number(&block[4..10]), number(&block[10..])))
     }
@@ -128,24 +128,24 @@ impl Seal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Seal};
+    use super::{IdCipher, IdKind};
 
     #[test]
     fn an_id_opens_to_what_it_was_closed_over() {
-        let seal = Seal::new(&[7; 16]).unwrap();
-        let id = seal.close(Kind::Item, 12, 281_474_976_710_655);
+        let seal = IdCipher::new(&[7; 16]).unwrap();
+        let id = seal.encode(IdKind::Item, 12, 281_474_976_710_655);
         assert_eq!(id.len(), 22);
-        assert_eq!(seal.open(Kind::Item, &id), Some((12, 281_474_976_710_655)));
+        assert_eq!(seal.decode(IdKind::Item, &id), Some((12, 281_474_976_710_655)));
     }
 
     #[test]
     fn an_id_opens_to_nothing_as_another_kind_in_another_tenant_or_when_made_up() {
-        let seal = Seal::new(&[7; 16]).unwrap();
-        let id = seal.close(Kind::Item, 1, 2);
-        assert_eq!(seal.open(Kind::Cursor, &id), None);
-        assert_eq!(Seal::new(&[8; 16]).unwrap().open(Kind::Item, &id), None);
+        let seal = IdCipher::new(&[7; 16]).unwrap();
+        let id = seal.encode(IdKind::Item, 1, 2);
+        assert_eq!(seal.decode(IdKind::Cursor, &id), None);
+        assert_eq!(IdCipher::new(&[8; 16]).unwrap().decode(IdKind::Item, &id), None);
         for made_up in ["", "1", "AAAAAAAAAAAAAAAAAAAAAA", "not base64 at all!", &"A".repeat(10_000)] {
-            assert_eq!(seal.open(Kind::Item, made_up), None);
+            assert_eq!(seal.decode(IdKind::Item, made_up), None);
         }
     }
 }

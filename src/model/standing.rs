@@ -6,7 +6,7 @@ use entity::ids::{Seq, UserId};
 columns! {
     /// The position of an inbox at the time of a statement, as read by `inbox::standing`.
     #[derive(Clone, Copy, Debug)]
-    pub struct Standing {
+    pub struct InboxPosition {
         pub user: UserId = "h_user_id",
         /// 1 or 0.
         behind: i32 = "h_behind",
@@ -19,7 +19,7 @@ columns! {
     }
 }
 
-impl Standing {
+impl InboxPosition {
     /// Whether the inbox lacks something that was published for the user.
     pub fn is_behind(&self) -> bool {
         self.behind == 1

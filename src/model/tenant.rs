@@ -10,7 +10,7 @@ use entity::ids::{ChannelId, Seq, TenantId};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
-use super::seal::{Kind, Seal};
+use super::seal::{IdCipher, IdKind};
 
 /// The immutable facts of a tenant, and its state in this process.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ pub struct Tenant {
     /// The name used in tokens.
     pub code: String,
     /// Encodes the ids that clients see.
-    pub seal: Seal,
+    pub seal: IdCipher,
     /// The channel for announcements to everyone.
     pub everyone: ChannelId,
     /// How often this process had dropped its caches when the tenant was loaded. Ids of another era may mean something
     /// else.
     pub era: u64,
     /// The tenant's batch queues in this process.
-    pub queues: Queues,
+    pub queues: TenantBatchers,
     /// Held while the catalogue is read, so that only one task reads it at a time.
     pub reading_catalogue: Mutex<()>,
     /// The last known end of the log; the real one may be further.
@@ -38,14 +38,20 @@ pub struct Tenant {
 
 impl Tenant {
     /// Creates a tenant as loaded from the database.
-    pub fn new(id: TenantId, code: String, (seal, everyone): (Seal, ChannelId), erased_count: i64, era: u64) -> Self {
+    pub fn new(
+        id: TenantId,
+        code: String,
+        (seal, everyone): (IdCipher, ChannelId),
+        erased_count: i64,
+        era: u64,
+    ) -> Self {
         Self {
             id,
             code,
             seal,
             everyone,
             era,
-            queues: Queues::default(),
+            queues: TenantBatchers::default(),
             reading_catalogue: Mutex::default(),
             end: AtomicI64::new(0),
             erased_count: AtomicI64::new(erased_count),
@@ -53,24 +59,24 @@ impl Tenant {
     }
 
     /// Whether a tenant loaded again is the same.
-    pub fn is(&self, found: &Self) -> bool {
-        let names = |of: &Self| (of.id, of.everyone, of.era, of.seal.close(Kind::Row, 0, 0));
+    pub fn is_same(&self, found: &Self) -> bool {
+        let names = |of: &Self| (of.id, of.everyone, of.era, of.seal.encode(IdKind::Row, 0, 0));
         names(self) == names(found)
     }
 
     /// The last known end of the log; the real one may be further.
-    pub fn end(&self) -> Seq {
+    pub fn log_end(&self) -> Seq {
         Seq(self.end.load(Ordering::Relaxed))
     }
 
     /// Records an end of the log.
-    pub fn saw(&self, end: Seq) {
+    pub fn observe_log_end(&self, end: Seq) {
         self.end.fetch_max(end.0, Ordering::Relaxed);
     }
 
     /// Lowers the known end because the log seems to end there, as after a restore. Later positions count only once
     /// they are seen again, so a wrong call does no harm.
-    pub fn went_back(&self, end: Seq) {
+    pub fn reset_log_end(&self, end: Seq) {
         self.end.fetch_min(end.0, Ordering::Relaxed);
     }
 
@@ -83,18 +89,18 @@ impl Tenant {
     }
 
     /// Records the number of erased users.
-    pub fn saw_erased(&self, count: i64) {
+    pub fn observe_erased_count(&self, count: i64) {
         self.erased_count.fetch_max(count, Ordering::SeqCst);
     }
 }
 
 /// Batch queues of this process, one per type.
 #[derive(Default)]
-pub struct Queues(RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub struct TenantBatchers(RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
-impl Queues {
+impl TenantBatchers {
     /// The queue of a type, created on first use.
-    pub fn of<Q: Any + Send + Sync>(&self, new: impl FnOnce() -> Q) -> Arc<Q> {
+    pub fn get_or_create<Q: Any + Send + Sync>(&self, new: impl FnOnce() -> Q) -> Arc<Q> {
         let kind = TypeId::of::<Q>();
         let known = self.0.read().get(&kind).cloned();
         let queue = known.unwrap_or_else(|| {
@@ -105,7 +111,7 @@ impl Queues {
     }
 }
 
-impl Debug for Queues {
+impl Debug for TenantBatchers {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("Queues")
     }

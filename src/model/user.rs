@@ -7,7 +7,7 @@ use entity::user::Entity as User;
 /// A user as others see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, DerivePartialModel)]
 #[sea_orm(entity = "User")]
-pub struct Profile {
+pub struct UserProfile {
     /// Their row.
     pub id: UserId,
     /// The backend's id of the user.
@@ -24,19 +24,19 @@ pub struct Profile {
 const FOLDED_CHARACTERS: usize = 128;
 
 /// The part of a name that searches use, case-folded.
-pub fn folded(name: &str) -> String {
-    without_case(name).take(FOLDED_CHARACTERS).collect()
+pub fn folded_name(name: &str) -> String {
+    fold_case(name).take(FOLDED_CHARACTERS).collect()
 }
 
 /// Folds the case of a text, in the same way for every database.
-pub fn without_case(text: &str) -> impl Iterator<Item = char> {
+pub fn fold_case(text: &str) -> impl Iterator<Item = char> {
     // To upper case first: letters with several lower-case forms, such as sigma, then become one.
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 /// Who performed an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By<'a> {
+pub enum PerformedBy<'a> {
     /// The tenant's backend or operator, or the server itself.
     Partner,
     /// A user, by the backend's id.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// A view by the backend's ids, 1 to 128 characters each.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, DerivePartialModel)]
 #[sea_orm(entity = "view::Entity")]
-pub struct Key {
+pub struct ViewKey {
     /// The kind of view: `chat`, `feed` …
     pub code: String,
     /// The id within its kind.
@@ -19,24 +19,24 @@ pub struct Key {
     pub id: String,
 }
 
-impl Key {
+impl ViewKey {
     /// Fails if a part is invalid.
     pub fn check(&self) -> Result<()> {
-        check::code("code", &self.code)?;
-        check::code("externalId", &self.id)
+        check::identifier("code", &self.code)?;
+        check::identifier("externalId", &self.id)
     }
 
     /// The error for an unknown view.
-    pub fn missing(&self) -> Error {
+    pub fn not_found_error(&self) -> Error {
         Error::not_found("view", format!("{}/{}", self.code, self.id))
     }
 }
 
 /// A view as a user sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct View {
+pub struct UserView {
     pub row: ViewId,
-    pub key: Key,
+    pub key: ViewKey,
     /// The user who sees it; `None` for no user or several.
     pub user: Option<UserId>,
     /// Activities since the user's last visit, or since they joined; 0 without a user.
@@ -51,9 +51,9 @@ pub struct View {
 
 /// Unread activities of a user.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Unread {
+pub struct UnreadViews {
     /// Number of activities in all the user's views.
     pub total: i64,
     /// The views with unread activities, most recently active first.
-    pub views: Vec<View>,
+    pub views: Vec<UserView>,
 }

@@ -28,20 +28,20 @@ impl Debug for SigningSecret {
 
 impl SigningSecret {
     /// Generates a secret of 32 random bytes.
-    pub fn random() -> Result<Self> {
+    pub fn generate() -> Result<Self> {
         let mut bytes = vec![0; 32];
         getrandom::fill(&mut bytes).map_err(Error::internal)?;
         Ok(Self(bytes))
     }
 
-    /// Parses the form of `text`: `whsec_` and 24 to 64 bytes in base64.
-    pub fn read(text: &str) -> Option<Self> {
+    /// Parses the form of `to_text`: `whsec_` and 24 to 64 bytes in base64.
+    pub fn parse(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text.strip_prefix(PREFIX)?).ok()?;
         SECRET_BYTES.contains(&bytes.len()).then_some(Self(bytes))
     }
 
     /// The form that receivers use.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
@@ -58,7 +58,7 @@ impl SigningSecret {
 /// The headers of an attempt, with one signature per secret: two secrets while one replaces the other.
 ///
 /// The id is the same for all attempts of a delivery and has no dot.
-pub fn headers(id: &str, now: Millis, body: &[u8], secrets: &[SigningSecret]) -> [(&'static str, String); 3] {
+pub fn attempt_headers(id: &str, now: Millis, body: &[u8], secrets: &[SigningSecret]) -> [(&'static str, String); 3] {
     debug_assert!(!id.contains('.'), "it would not be clear where the id ends");
     let seconds = now.div_euclid(1000).to_string();
     let signatures: Vec<_> = secrets.iter().map(|secret| secret.sign(id, &seconds, body)).collect();
@@ -67,7 +67,7 @@ pub fn headers(id: &str, now: Millis, body: &[u8], secrets: &[SigningSecret]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{SigningSecret, headers};
+    use super::{SigningSecret, attempt_headers};
 
     /// The test vector of the specification's own libraries (`libraries/go/webhook_test.go` of standard-webhooks,
     /// `TestWebhookSign`).
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_signature_is_that_of_the_specification() {
-        let secret = SigningSecret::read(SECRET).unwrap();
-        let [id, signature, timestamp] = headers(ID, 1_614_265_330_999, BODY, &[secret]);
+        let secret = SigningSecret::parse(SECRET).unwrap();
+        let [id, signature, timestamp] = attempt_headers(ID, 1_614_265_330_999, BODY, &[secret]);
         assert_eq!(id, ("webhook-id", ID.to_owned()));
         assert_eq!(timestamp, ("webhook-timestamp", "1614265330".to_owned()), "whole seconds, the one that has begun");
         assert_eq!(signature, ("webhook-signature", SIGNATURE.to_owned()));
@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn whoever_changes_anything_changes_the_signature() {
-        let of = |id, now, body, secret| headers(id, now, body, &[SigningSecret::read(secret).unwrap()])[1].1.clone();
+        let of = |id, now, body, secret| {
+            attempt_headers(id, now, body, &[SigningSecret::parse(secret).unwrap()])[1].1.clone()
+        };
         let other = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSx";
         for signature in [
             of("msg_", 1_614_265_330_000, BODY, SECRET),
@@ -101,8 +103,8 @@ mod tests {
 
     #[test]
     fn while_one_secret_replaces_another_each_signs() {
-        let secrets = [SigningSecret::random().unwrap(), SigningSecret::read(SECRET).unwrap()];
-        let [_, (_, signatures), _] = headers(ID, 1_614_265_330_000, BODY, &secrets);
+        let secrets = [SigningSecret::generate().unwrap(), SigningSecret::parse(SECRET).unwrap()];
+        let [_, (_, signatures), _] = attempt_headers(ID, 1_614_265_330_000, BODY, &secrets);
         let (first, second) = signatures.split_once(' ').unwrap();
         assert!(first.starts_with("v1,") && first.len() == SIGNATURE.len() && first != SIGNATURE);
         assert_eq!(second, SIGNATURE);
@@ -110,12 +112,12 @@ mod tests {
 
     #[test]
     fn a_secret_is_of_24_to_64_bytes_and_shown_to_nobody_by_mistake() {
-        let secret = SigningSecret::random().unwrap();
-        assert_eq!(SigningSecret::read(&secret.text()).as_ref(), Some(&secret));
-        assert_ne!(SigningSecret::random().unwrap(), secret);
-        assert_eq!(secret.text().len(), 6 + 44);
+        let secret = SigningSecret::generate().unwrap();
+        assert_eq!(SigningSecret::parse(&secret.to_text()).as_ref(), Some(&secret));
+        assert_ne!(SigningSecret::generate().unwrap(), secret);
+        assert_eq!(secret.to_text().len(), 6 + 44);
         assert_eq!(format!("{secret:?}"), "SigningSecret");
-        let of = |bytes: usize| SigningSecret::read(&SigningSecret(vec![7; bytes]).text()).is_some();
+        let of = |bytes: usize| SigningSecret::parse(&SigningSecret(vec![7; bytes]).to_text()).is_some();
         assert_eq!([23, 24, 64, 65].map(of), [false, true, true, false]);
         for wrong in [
             "",
@@ -124,7 +126,7 @@ mod tests {
             "whsec_no base64",
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
         ] {
-            assert_eq!(SigningSecret::read(wrong), None, "{wrong}");
+            assert_eq!(SigningSecret::parse(wrong), None, "{wrong}");
         }
     }
 }

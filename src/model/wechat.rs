@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::check;
-use super::template::{Compiled, Flaw, Form, Scene};
+use super::template::{CompiledTemplate, TemplateFlaw, TemplateVariables, TextFormat};
 use crate::error::{Error, Result};
 
 /// Maximum characters of a template id, a field name and an open id.
@@ -20,14 +20,14 @@ const FIELDS_BYTES: usize = 16 * 1024;
 pub struct WeChatTemplate {
     /// The template's id at WeChat.
     pub id: String,
-    pub fields: Vec<Field>,
+    pub fields: Vec<WeChatFieldSource>,
     /// Source of the message's link; `None` for the item's own link.
     pub link: Option<String>,
 }
 
 /// The source of a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Field {
+pub struct WeChatFieldSource {
     /// The name in WeChat's template without `.DATA`: `thing1`.
     pub name: String,
     /// Source of its value.
@@ -35,14 +35,14 @@ pub struct Field {
 }
 
 /// A compiled template.
-pub struct Fillable {
-    fields: Vec<(String, Compiled)>,
-    link: Option<Compiled>,
+pub struct CompiledWeChatTemplate {
+    fields: Vec<(String, CompiledTemplate)>,
+    link: Option<CompiledTemplate>,
 }
 
 /// A rendered template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filled {
+pub struct RenderedWeChatTemplate {
     /// Values by field name.
     pub fields: Vec<(String, String)>,
     /// The link, if the template has one.
@@ -52,54 +52,58 @@ pub struct Filled {
 impl WeChatTemplate {
     /// Fails if the template is invalid or does not compile.
     pub fn check(&self) -> Result<()> {
-        name("templateId", &self.id)?;
+        check_name("templateId", &self.id)?;
         if self.fields.is_empty() {
             return Err(Error::bad_input("fields", "must have at least one field"));
         }
-        check::count("fields", self.fields.len(), FIELDS)?;
+        check::at_most("fields", self.fields.len(), FIELDS)?;
         for (place, field) in self.fields.iter().enumerate() {
-            let within = |error: Error| error.within(&format!("fields[{place}]"));
-            name("name", &field.name).map_err(within)?;
+            let within = |error: Error| error.with_field_prefix(&format!("fields[{place}]"));
+            check_name("name", &field.name).map_err(within)?;
             check::body("value", &field.value, SOURCE_BYTES).map_err(within)?;
             if self.fields[..place].iter().any(|before| before.name == field.name) {
                 return Err(within(Error::bad_input("name", "is given twice")));
             }
         }
-        check::body("fields", &self.fields_text(), FIELDS_BYTES)?;
+        check::body("fields", &self.fields_json(), FIELDS_BYTES)?;
         if let Some(link) = &self.link {
             check::body("link", link, SOURCE_BYTES)?;
         }
-        let refused = |(field, flaw): (String, Flaw)| Error::bad_input(field, format!("does not compile: {flaw}"));
+        let refused =
+            |(field, flaw): (String, TemplateFlaw)| Error::bad_input(field, format!("does not compile: {flaw}"));
         self.compile().map(drop).map_err(refused)
     }
 
     /// All fields, as JSON.
-    pub fn fields_text(&self) -> String {
+    pub fn fields_json(&self) -> String {
         serde_json::json!(self.fields).to_string()
     }
 
     /// Compiles the template; the error names the field that fails.
-    pub fn compile(&self) -> Result<Fillable, (String, Flaw)> {
-        let compiled = |(place, field): (usize, &Field)| {
-            let value =
-                Compiled::in_form(Form::Line, &field.value).map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
+    pub fn compile(&self) -> Result<CompiledWeChatTemplate, (String, TemplateFlaw)> {
+        let compiled = |(place, field): (usize, &WeChatFieldSource)| {
+            let value = CompiledTemplate::compile_as(TextFormat::Line, &field.value)
+                .map_err(|flaw| (format!("fields[{place}].value"), flaw))?;
             Ok((field.name.clone(), value))
         };
-        let link = self.link.as_deref().map(|link| Compiled::in_form(Form::Link, link)).transpose();
+        let link = self.link.as_deref().map(|link| CompiledTemplate::compile_as(TextFormat::Link, link)).transpose();
         let link = link.map_err(|flaw| ("link".to_owned(), flaw))?;
-        Ok(Fillable { fields: self.fields.iter().enumerate().map(compiled).collect::<Result<_, _>>()?, link })
+        Ok(CompiledWeChatTemplate {
+            fields: self.fields.iter().enumerate().map(compiled).collect::<Result<_, _>>()?,
+            link,
+        })
     }
 }
 
-impl Fillable {
+impl CompiledWeChatTemplate {
     /// Renders the template; the error names the field that fails.
-    pub fn fill(&self, scene: &Scene<'_>) -> Result<Filled, (String, Flaw)> {
-        let filled = |(name, value): &(String, Compiled)| {
+    pub fn render(&self, scene: &TemplateVariables<'_>) -> Result<RenderedWeChatTemplate, (String, TemplateFlaw)> {
+        let filled = |(name, value): &(String, CompiledTemplate)| {
             let value = value.render(scene).map_err(|flaw| (name.clone(), flaw))?;
             Ok((name.clone(), value))
         };
         let link = self.link.as_ref().map(|link| link.render(scene)).transpose();
-        Ok(Filled {
+        Ok(RenderedWeChatTemplate {
             fields: self.fields.iter().map(filled).collect::<Result<_, _>>()?,
             link: link.map_err(|flaw| ("link".to_owned(), flaw))?.map(|link| link.trim().to_owned()),
         })
@@ -107,7 +111,7 @@ impl Fillable {
 }
 
 /// Validates an id or name of WeChat: 1 to 128 letters, digits, `-` and `_`.
-pub fn name(field: &str, text: &str) -> Result<()> {
+pub fn check_name(field: &str, text: &str) -> Result<()> {
     let is_part = |of: char| of.is_ascii_alphanumeric() || of == '-' || of == '_';
     if (1..=NAME_CHARACTERS).contains(&text.len()) && text.chars().all(is_part) {
         return Ok(());

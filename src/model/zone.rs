@@ -12,20 +12,20 @@ const UNSET: &str = "Factory";
 
 /// An IANA time zone from the compiled-in database; the machine's own zone files are not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone(tz::TimeZone);
+pub struct IanaZone(tz::TimeZone);
 
-impl Zone {
+impl IanaZone {
     pub const UTC: Self = Self(tz::TimeZone::UTC);
 
     /// Finds a zone by its exact IANA name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn find_by_name(name: &str) -> Option<Self> {
         tz::TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name) && !zone.is_unknown()).map(Self)
     }
 
     /// Parses the field `timeZone` of a request.
     pub fn parse(name: &str) -> Result<Self> {
-        let found = Self::named(name).filter(|_| name != UNSET);
-        found.ok_or_else(|| Error::bad_input("timeZone", no_zone(name)))
+        let found = Self::find_by_name(name).filter(|_| name != UNSET);
+        found.ok_or_else(|| Error::bad_input("timeZone", unknown_zone(name)))
     }
 
     /// The IANA name.
@@ -34,20 +34,20 @@ impl Zone {
     }
 
     /// The instant of the change by which clocks skip this local time.
-    pub fn set_on_over(&self, shown: &NaiveDateTime) -> Option<DateTime<Utc>> {
-        let after = self.0.to_ambiguous_timestamp(civil(shown)?).compatible().ok()?;
+    pub fn end_of_gap(&self, shown: &NaiveDateTime) -> Option<DateTime<Utc>> {
+        let after = self.0.to_ambiguous_timestamp(to_civil(shown)?).compatible().ok()?;
         let set_on = self.0.preceding(after.checked_add(1.second()).ok()?).next()?;
         DateTime::from_timestamp(set_on.timestamp().as_second(), 0)
     }
 
-    fn away(&self, by: tz::Offset) -> ZoneOffset {
+    fn with_offset(&self, by: tz::Offset) -> ZoneOffset {
         let by = FixedOffset::east_opt(by.seconds()).expect("UTC offsets are less than a day");
         ZoneOffset { zone: self.clone(), by }
     }
 }
 
 /// Why a name is not the zone of a place.
-fn no_zone(name: &str) -> String {
+fn unknown_zone(name: &str) -> String {
     let example = "name the place, such as Europe/Berlin";
     let is_of_machine = |name: &str| name == "localtime" || name == "posixrules";
     if is_of_machine(name) || name.starts_with("posix/") || name.starts_with("right/") {
@@ -69,7 +69,7 @@ fn no_zone(name: &str) -> String {
 /// A zone's offset from UTC.
 #[derive(Clone, Debug)]
 pub struct ZoneOffset {
-    zone: Zone,
+    zone: IanaZone,
     by: FixedOffset,
 }
 
@@ -79,7 +79,7 @@ impl Offset for ZoneOffset {
     }
 }
 
-impl TimeZone for Zone {
+impl TimeZone for IanaZone {
     type Offset = ZoneOffset;
 
     fn from_offset(offset: &ZoneOffset) -> Self {
@@ -91,11 +91,13 @@ impl TimeZone for Zone {
     }
 
     fn offset_from_local_datetime(&self, shown: &NaiveDateTime) -> MappedLocalTime<ZoneOffset> {
-        let Some(shown) = civil(shown) else { return MappedLocalTime::None };
+        let Some(shown) = to_civil(shown) else { return MappedLocalTime::None };
         match self.0.to_ambiguous_timestamp(shown).offset() {
-            AmbiguousOffset::Unambiguous { offset } => MappedLocalTime::Single(self.away(offset)),
+            AmbiguousOffset::Unambiguous { offset } => MappedLocalTime::Single(self.with_offset(offset)),
             AmbiguousOffset::Gap { .. } => MappedLocalTime::None,
-            AmbiguousOffset::Fold { before, after } => MappedLocalTime::Ambiguous(self.away(before), self.away(after)),
+            AmbiguousOffset::Fold { before, after } => {
+                MappedLocalTime::Ambiguous(self.with_offset(before), self.with_offset(after))
+            }
         }
     }
 
@@ -106,12 +108,12 @@ impl TimeZone for Zone {
     fn offset_from_utc_datetime(&self, at: &NaiveDateTime) -> ZoneOffset {
         let seconds = at.and_utc().timestamp();
         let at = seconds.clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
-        self.away(self.0.to_offset(Timestamp::from_second(at).expect("it lies between both")))
+        self.with_offset(self.0.to_offset(Timestamp::from_second(at).expect("it lies between both")))
     }
 }
 
 /// Converts a local time; `None` beyond the year 9999.
-fn civil(shown: &NaiveDateTime) -> Option<civil::DateTime> {
+fn to_civil(shown: &NaiveDateTime) -> Option<civil::DateTime> {
     let part = |number: u32| i8::try_from(number).ok();
     let date = (i16::try_from(shown.year()).ok()?, part(shown.month())?, part(shown.day())?);
     let time = (part(shown.hour())?, part(shown.minute())?, part(shown.second())?);
@@ -126,12 +128,12 @@ mod tests {
     fn a_zone_is_known_by_any_name_that_it_has_ever_had() {
         for name in ["Europe/Berlin", "US/Pacific", "Asia/Calcutta", "America/Argentina/ComodRivadavia", "UTC", "GMT0"]
         {
-            assert_eq!(Zone::named(name).as_ref().map(Zone::name), Some(name));
+            assert_eq!(IanaZone::find_by_name(name).as_ref().map(IanaZone::name), Some(name));
         }
         for name in
             ["", "europe/berlin", "Mars/Olympus", "Etc/Unknown", "Europe", " UTC", "+02:00", "CET-1CEST", "../UTC"]
         {
-            assert!(Zone::parse(name).is_err(), "{name:?}");
+            assert!(IanaZone::parse(name).is_err(), "{name:?}");
         }
     }
 
@@ -147,14 +149,14 @@ mod tests {
             ("Etc/Unknown", "name the place"),
             ("+02:00", "name the place"),
         ] {
-            let Err(Error::BadInput { field, message }) = Zone::parse(name) else { panic!("{name}") };
+            let Err(Error::BadInput { field, message }) = IanaZone::parse(name) else { panic!("{name}") };
             assert!(field == "timeZone" && message.contains(why), "{name}: {message}");
         }
     }
 
     /// The local time of an instant.
     fn shown(zone: &str, at: &str) -> String {
-        let zone = Zone::parse(zone).expect("it is a zone");
+        let zone = IanaZone::parse(zone).expect("it is a zone");
         let at = DateTime::parse_from_rfc3339(at).expect("it is an instant");
         at.with_timezone(&zone).fixed_offset().to_rfc3339()
     }
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(shown("Europe/Berlin", "2150-01-15T12:00:00Z"), "2150-01-15T13:00:00+01:00");
         assert_eq!(shown("Europe/Berlin", "2150-07-15T12:00:00Z"), "2150-07-15T14:00:00+02:00");
         // A year that no clock shows.
-        let berlin = Zone::parse("Europe/Berlin").expect("it is a zone");
+        let berlin = IanaZone::parse("Europe/Berlin").expect("it is a zone");
         assert_eq!(DateTime::<Utc>::MAX_UTC.with_timezone(&berlin).offset().fix().local_minus_utc(), 3600);
         assert!(berlin.from_local_datetime(&NaiveDateTime::MAX).earliest().is_none());
     }

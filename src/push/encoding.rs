@@ -12,12 +12,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-pub(super) fn encoded(bytes: &[u8]) -> String {
+pub(super) fn encode_base64url(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
 /// Decodes exactly `N` bytes; `None` for anything else.
-pub(super) fn decoded<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(super) fn decode_base64url<const N: usize>(text: &str) -> Option<[u8; N]> {
     let is_plain = text.contains(['+', '/']);
     let text = if is_plain { Cow::Owned(text.replace('+', "-").replace('/', "_")) } else { Cow::Borrowed(text) };
     BASE64.decode(text.as_bytes()).ok()?.try_into().ok()

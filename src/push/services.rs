@@ -17,23 +17,23 @@ const KNOWN: [&str; 5] = [
 ];
 
 /// Whether a browser vendor runs the service with this origin.
-pub(super) fn is_known(origin: &str) -> bool {
+pub(super) fn is_vendor_origin(origin: &str) -> bool {
     let Some(host) = origin.strip_prefix("https://") else { return false };
     KNOWN.iter().any(|known| host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
 /// Origins of the services that responded to their last request.
 #[derive(Debug, Default)]
-pub(super) struct Services(Mutex<HashSet<String>>);
+pub(super) struct ServiceHealth(Mutex<HashSet<String>>);
 
-impl Services {
+impl ServiceHealth {
     /// Whether the service responded to its last request. `false` if it was never asked.
-    pub fn answers(&self, origin: &str) -> bool {
+    pub fn is_responding(&self, origin: &str) -> bool {
         self.0.lock().contains(origin)
     }
 
     /// Records whether a service responded.
-    pub fn note(&self, origin: &str, has_answered: bool) {
+    pub fn record_response(&self, origin: &str, has_answered: bool) {
         let mut answering = self.0.lock();
         if !has_answered {
             answering.remove(origin);
@@ -49,7 +49,7 @@ impl Services {
 
 #[cfg(test)]
 mod tests {
-    use super::{SERVICES, Services, is_known};
+    use super::{SERVICES, ServiceHealth, is_vendor_origin};
 
     #[test]
     fn services_of_browsers_are_known_by_their_whole_name() {
@@ -62,23 +62,23 @@ mod tests {
             ("http://fcm.googleapis.com", false),
             ("https://push.example", false),
         ] {
-            assert_eq!(is_known(origin), expected, "{origin}");
+            assert_eq!(is_vendor_origin(origin), expected, "{origin}");
         }
     }
 
     #[test]
     fn a_service_answers_until_it_does_not() {
-        let services = Services::default();
-        let answers = || ["https://a.example", "https://b.example"].map(|origin| services.answers(origin));
+        let services = ServiceHealth::default();
+        let answers = || ["https://a.example", "https://b.example"].map(|origin| services.is_responding(origin));
         assert_eq!(answers(), [false, false]);
-        services.note("https://a.example", true);
-        services.note("https://b.example", false);
+        services.record_response("https://a.example", true);
+        services.record_response("https://b.example", false);
         assert_eq!(answers(), [true, false]);
-        services.note("https://a.example", false);
+        services.record_response("https://a.example", false);
         assert_eq!(answers(), [false, false]);
         for number in 0..SERVICES + 10 {
-            services.note(&number.to_string(), true);
+            services.record_response(&number.to_string(), true);
         }
-        assert!(services.0.lock().len() <= SERVICES && services.answers(&(SERVICES + 9).to_string()));
+        assert!(services.0.lock().len() <= SERVICES && services.is_responding(&(SERVICES + 9).to_string()));
     }
 }

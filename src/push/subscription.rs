@@ -6,8 +6,8 @@ use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, UnparsedPublicKey};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::encoding::{decoded, encoded};
-use crate::egress::origin;
+use super::encoding::{decode_base64url, encode_base64url};
+use crate::egress::safe_origin;
 use crate::error::{Error, Result};
 
 /// Bytes of an uncompressed P-256 point.
@@ -17,7 +17,7 @@ pub(super) const SECRET: usize = 16;
 
 /// A browser's `PushSubscription`.
 #[derive(Clone)]
-pub struct Subscription {
+pub struct PushSubscription {
     pub endpoint: String,
     /// The origin of its push service.
     pub origin: String,
@@ -27,46 +27,47 @@ pub struct Subscription {
 }
 
 /// Shows nothing: anyone who knows the endpoint could send requests to it.
-impl Debug for Subscription {
+impl Debug for PushSubscription {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("Subscription")
     }
 }
 
-impl Subscription {
+impl PushSubscription {
     /// Parses the JSON of a `PushSubscription`: `endpoint` and `keys` with `p256dh` and `auth`; other fields are
     /// ignored.
     ///
     /// Fails with `BadInput`, which names the field.
-    pub fn read(of: &Value) -> Result<Self> {
+    pub fn parse(of: &Value) -> Result<Self> {
         let text = |field: &str, value: &Value| {
             value.as_str().map(ToOwned::to_owned).ok_or_else(|| Error::bad_input(field, "must be a string"))
         };
         let endpoint = text("endpoint", &of["endpoint"])?;
         let point = text("keys.p256dh", &of["keys"]["p256dh"])?;
-        let point = decoded(&point).filter(is_on_the_curve).ok_or_else(|| {
+        let point = decode_base64url(&point).filter(is_on_the_curve).ok_or_else(|| {
             Error::bad_input("keys.p256dh", "must be an uncompressed point of P-256: 65 bytes in base64url")
         })?;
         let secret = text("keys.auth", &of["keys"]["auth"])?;
-        let secret = decoded(&secret).ok_or_else(|| Error::bad_input("keys.auth", "must be 16 bytes in base64url"))?;
-        Ok(Self { origin: origin(&endpoint), endpoint, point, secret })
+        let secret =
+            decode_base64url(&secret).ok_or_else(|| Error::bad_input("keys.auth", "must be 16 bytes in base64url"))?;
+        Ok(Self { origin: safe_origin(&endpoint), endpoint, point, secret })
     }
 
-    /// Restores a subscription from its endpoint and the stored [`keys`](Self::keys).
-    pub fn of(endpoint: &str, keys: &str) -> Option<Self> {
-        let all: [u8; POINT + SECRET] = decoded(keys)?;
+    /// Restores a subscription from its endpoint and the stored [`stored_keys`](Self::keys).
+    pub fn from_stored(endpoint: &str, keys: &str) -> Option<Self> {
+        let all: [u8; POINT + SECRET] = decode_base64url(keys)?;
         let (point, secret) = all.split_at(POINT);
         Some(Self {
             endpoint: endpoint.to_owned(),
-            origin: origin(endpoint),
+            origin: safe_origin(endpoint),
             point: point.try_into().ok()?,
             secret: secret.try_into().ok()?,
         })
     }
 
     /// The keys as stored: 108 characters.
-    pub fn keys(&self) -> String {
-        encoded(&[&self.point[..], &self.secret].concat())
+    pub fn stored_keys(&self) -> String {
+        encode_base64url(&[&self.point[..], &self.secret].concat())
     }
 }
 
@@ -75,15 +76,15 @@ fn is_on_the_curve(point: &[u8; POINT]) -> bool {
 }
 
 /// Hash of an endpoint, for lookups: always 43 characters.
-pub fn address(endpoint: &str) -> String {
-    encoded(&Sha256::digest(endpoint))
+pub fn endpoint_hash(endpoint: &str) -> String {
+    encode_base64url(&Sha256::digest(endpoint))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::Subscription;
+    use super::PushSubscription;
     use crate::error::Error;
 
     const POINT: &str = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
@@ -92,17 +93,17 @@ mod tests {
     #[test]
     fn what_a_browser_says_is_read_and_kept() {
         let said = json!({ "endpoint": "https://push.example/1", "expirationTime": null, "keys": { "p256dh": POINT, "auth": SECRET } });
-        let read = Subscription::read(&said).unwrap();
+        let read = PushSubscription::parse(&said).unwrap();
         let padded = json!({ "endpoint": "https://push.example/1", "keys": { "p256dh": format!("{POINT}="), "auth": format!("{SECRET}==") } });
-        assert_eq!(Subscription::read(&padded).unwrap().keys(), read.keys());
+        assert_eq!(PushSubscription::parse(&padded).unwrap().stored_keys(), read.stored_keys());
         for plain in [format!("{POINT}="), POINT.to_owned()].map(|point| point.replace('-', "+").replace('_', "/")) {
             let keys = json!({ "p256dh": plain, "auth": SECRET.replace('_', "/") });
             let said = json!({ "endpoint": "https://push.example/1", "keys": keys });
-            assert_eq!(Subscription::read(&said).unwrap().keys(), read.keys(), "{plain}");
+            assert_eq!(PushSubscription::parse(&said).unwrap().stored_keys(), read.stored_keys(), "{plain}");
         }
-        let kept = Subscription::of(&read.endpoint, &read.keys()).unwrap();
-        assert_eq!((kept.point, kept.secret, read.keys().len()), (read.point, read.secret, 108));
-        assert!(Subscription::of("https://push.example/1", SECRET).is_none());
+        let kept = PushSubscription::from_stored(&read.endpoint, &read.stored_keys()).unwrap();
+        assert_eq!((kept.point, kept.secret, read.stored_keys().len()), (read.point, read.secret, 108));
+        assert!(PushSubscription::from_stored("https://push.example/1", SECRET).is_none());
         assert_eq!(format!("{read:?}"), "Subscription");
     }
 
@@ -120,11 +121,11 @@ mod tests {
             (json!(POINT), json!(7), "keys.auth"),
         ] {
             let said = json!({ "endpoint": "https://push.example/1", "keys": { "p256dh": point, "auth": secret } });
-            let Err(Error::BadInput { field: told, .. }) = Subscription::read(&said) else { panic!("{said}") };
+            let Err(Error::BadInput { field: told, .. }) = PushSubscription::parse(&said) else { panic!("{said}") };
             assert_eq!(told, field, "{said}");
         }
         for said in [json!(null), json!("text"), json!([1]), json!({ "endpoint": 7 })] {
-            let Err(Error::BadInput { field, .. }) = Subscription::read(&said) else { panic!("{said}") };
+            let Err(Error::BadInput { field, .. }) = PushSubscription::parse(&said) else { panic!("{said}") };
             assert_eq!(field, "endpoint", "{said}");
         }
     }

@@ -8,7 +8,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::encoding::encoded;
+use super::encoding::encode_base64url;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
 
@@ -20,58 +20,58 @@ const LEFT: Millis = GOOD / 2;
 const TOKENS: usize = 1000;
 
 /// A key pair as it is stored.
-pub struct Pair {
+pub struct VapidKeyPair {
     /// PKCS #8; must be encrypted before it is stored.
     pub private: Vec<u8>,
     /// For `PushManager.subscribe`: the uncompressed point in base64url.
     pub public: String,
 }
 
-impl Debug for Pair {
+impl Debug for VapidKeyPair {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pair").field("public", &self.public).finish_non_exhaustive()
     }
 }
 
-impl Pair {
+impl VapidKeyPair {
     /// Generates a key pair.
-    pub fn random() -> Result<Self> {
+    pub fn generate() -> Result<Self> {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
         let private = pair.to_pkcs8v1().map_err(Error::internal)?.as_ref().to_vec();
-        Ok(Self { private, public: encoded(pair.public_key().as_ref()) })
+        Ok(Self { private, public: encode_base64url(pair.public_key().as_ref()) })
     }
 }
 
 /// A tenant as the sender of messages.
 #[derive(Clone)]
-pub struct Sender {
+pub struct VapidSender {
     key: EncodingKey,
     public: String,
     contact: String,
 }
 
-impl Debug for Sender {
+impl Debug for VapidSender {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").field("public", &self.public).finish_non_exhaustive()
     }
 }
 
-impl Sender {
-    /// `private` is that of a [`Pair`]; `contact` is a `mailto:` or `https:` URL at which push services reach the
-    /// sender.
+impl VapidSender {
+    /// `private` is that of a [`VapidKeyPair`]; `contact` is a `mailto:` or `https:` URL at which push services reach
+    /// the sender.
     pub fn new(private: &[u8], public: &str, contact: &str) -> Result<Self> {
         // Validate the key here, so that an invalid one does not fail each message.
         EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, private).map_err(Error::internal)?;
         Ok(Self { key: EncodingKey::from_ec_der(private), public: public.to_owned(), contact: contact.to_owned() })
     }
 
-    pub(super) fn public(&self) -> &str {
+    pub(super) fn public_key(&self) -> &str {
         &self.public
     }
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct VapidClaims<'a> {
     aud: &'a str,
     exp: Millis,
     sub: &'a str,
@@ -79,35 +79,35 @@ struct Claims<'a> {
 
 /// Cached tokens: one for each sender and push service.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<[String; 3], Token>>);
+pub(super) struct VapidTokenCache(Mutex<HashMap<[String; 3], VapidToken>>);
 
-struct Token {
+struct VapidToken {
     text: String,
     until: Millis,
 }
 
-impl Debug for Tokens {
+impl Debug for VapidTokenCache {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("Tokens")
     }
 }
 
-impl Tokens {
+impl VapidTokenCache {
     /// The token of a sender for the origin of an endpoint.
-    pub fn of(&self, sender: &Sender, origin: &str, now: Millis) -> Result<String> {
+    pub fn get_or_sign(&self, sender: &VapidSender, origin: &str, now: Millis) -> Result<String> {
         let of = [&sender.public, &sender.contact, origin].map(ToOwned::to_owned);
-        let is_good = |token: &&Token| (now + LEFT..=now + GOOD).contains(&token.until);
+        let is_good = |token: &&VapidToken| (now + LEFT..=now + GOOD).contains(&token.until);
         if let Some(token) = self.0.lock().get(&of).filter(is_good) {
             return Ok(token.text.clone());
         }
         let until = now + GOOD;
-        let claims = Claims { aud: origin, exp: until / 1000, sub: &sender.contact };
+        let claims = VapidClaims { aud: origin, exp: until / 1000, sub: &sender.contact };
         let text = encode(&Header::new(Algorithm::ES256), &claims, &sender.key).map_err(Error::internal)?;
         let mut all = self.0.lock();
         if all.len() >= TOKENS {
             all.clear();
         }
-        all.insert(of, Token { text: text.clone(), until });
+        all.insert(of, VapidToken { text: text.clone(), until });
         Ok(text)
     }
 }
@@ -119,27 +119,27 @@ mod tests {
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde_json::{Value, json};
 
-    use super::super::encoding::decoded;
-    use super::{Pair, Sender, TOKENS, Tokens};
+    use super::super::encoding::decode_base64url;
+    use super::{TOKENS, VapidKeyPair, VapidSender, VapidTokenCache};
 
     const NOW: i64 = 1_800_000_000_000;
     const HOUR: i64 = 3_600_000;
 
-    fn sender(pair: &Pair) -> Sender {
-        Sender::new(&pair.private, &pair.public, "mailto:ops@shop.example").unwrap()
+    fn sender(pair: &VapidKeyPair) -> VapidSender {
+        VapidSender::new(&pair.private, &pair.public, "mailto:ops@shop.example").unwrap()
     }
 
     #[test]
     fn a_token_says_to_whom_until_when_and_by_whom_and_is_signed() {
-        let pair = Pair::random().unwrap();
-        let token = Tokens::default().of(&sender(&pair), "https://push.example", NOW).unwrap();
+        let pair = VapidKeyPair::generate().unwrap();
+        let token = VapidTokenCache::default().get_or_sign(&sender(&pair), "https://push.example", NOW).unwrap();
         let parts: Vec<&str> = token.split('.').collect();
         let read = |part: &str| serde_json::from_slice::<Value>(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap();
         assert_eq!(read(parts[0]), json!({ "typ": "JWT", "alg": "ES256" }));
         let claims =
             json!({ "aud": "https://push.example", "exp": NOW / 1000 + 43_200, "sub": "mailto:ops@shop.example" });
         assert_eq!(read(parts[1]), claims);
-        let point: [u8; 65] = decoded(&pair.public).unwrap();
+        let point: [u8; 65] = decode_base64url(&pair.public).unwrap();
         let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
         let signed = format!("{}.{}", parts[0], parts[1]);
         key.verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(parts[2]).unwrap()).unwrap();
@@ -148,9 +148,9 @@ mod tests {
 
     #[test]
     fn a_token_is_used_again_for_six_hours_by_one_sender_at_one_service() {
-        let [pair, other] = [0, 1].map(|_| Pair::random().unwrap());
-        let tokens = Tokens::default();
-        let of = |pair: &Pair, origin: &str, now: i64| tokens.of(&sender(pair), origin, now).unwrap();
+        let [pair, other] = [0, 1].map(|_| VapidKeyPair::generate().unwrap());
+        let tokens = VapidTokenCache::default();
+        let of = |pair: &VapidKeyPair, origin: &str, now: i64| tokens.get_or_sign(&sender(pair), origin, now).unwrap();
         let first = of(&pair, "https://a.example", NOW);
         assert_eq!(of(&pair, "https://a.example", NOW + 6 * HOUR), first);
         assert_ne!(of(&other, "https://a.example", NOW), first);
@@ -166,6 +166,6 @@ mod tests {
             of(&pair, &format!("https://{number}.example"), NOW);
         }
         assert!(tokens.0.lock().len() <= TOKENS);
-        assert!(Sender::new(b"no key", &pair.public, "mailto:a@b.example").is_err());
+        assert!(VapidSender::new(b"no key", &pair.public, "mailto:a@b.example").is_err());
     }
 }

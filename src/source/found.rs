@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use chrono::{DateTime, NaiveDateTime, SecondsFormat};
 use serde_json::{Map, Value};
 
-use super::failure::Failure;
-use crate::json::is_reserved;
+use super::failure::QueryFailure;
+use crate::json::has_reserved_key;
 
 /// Maximum size of a result, in bytes. Further rows are not read.
 const BYTES: usize = 16 << 20;
@@ -22,7 +22,7 @@ const EXACT: u64 = 1 << 53;
 
 /// Rows in the order of the source.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct QueryRows {
     /// Set even if there are no rows.
     pub columns: Vec<String>,
     pub rows: Vec<Map<String, Value>>,
@@ -32,7 +32,7 @@ pub struct Found {
 
 /// Why a value cannot be represented as JSON.
 #[derive(Debug)]
-pub enum Unfit {
+pub enum UnsupportedValue {
     /// Bytes, or another type without a JSON representation.
     Type(String),
     TooLong,
@@ -40,10 +40,10 @@ pub enum Unfit {
     Broken,
 }
 
-impl Unfit {
+impl UnsupportedValue {
     /// The error message, without the value.
-    pub fn of(self, column: &str) -> Failure {
-        Failure::failed(match self {
+    pub fn into_failure(self, column: &str) -> QueryFailure {
+        QueryFailure::failed_statement(match self {
             Self::Type(name) => {
                 format!("the column {column:?} is of the type {name}, which is not supported: cast it to text")
             }
@@ -54,40 +54,44 @@ impl Unfit {
 }
 
 /// Collects rows up to the limits.
-pub struct Gathering {
-    found: Found,
+pub struct RowCollector {
+    found: QueryRows,
     limit: usize,
     bytes: usize,
 }
 
-impl Gathering {
+impl RowCollector {
     /// Fails if columns have no names or equal names.
-    pub fn of(columns: Vec<String>, limit: usize) -> Result<Self, Failure> {
+    pub fn for_columns(columns: Vec<String>, limit: usize) -> Result<Self, QueryFailure> {
         if columns.is_empty() {
-            return Err(Failure::refused("the statement returns no rows: a scan is one SELECT", None));
+            return Err(QueryFailure::rejected_statement("the statement returns no rows: a scan is one SELECT", None));
         }
         let mut names = HashSet::new();
         for (number, column) in (1..).zip(&columns) {
             if column.is_empty() {
-                return Err(Failure::failed(format!("column {number} has no name: give it one with AS")));
+                return Err(QueryFailure::failed_statement(format!(
+                    "column {number} has no name: give it one with AS"
+                )));
             }
             if !names.insert(column) {
-                return Err(Failure::failed(format!("two columns are called {column:?}: rename one of them with AS")));
+                return Err(QueryFailure::failed_statement(format!(
+                    "two columns are called {column:?}: rename one of them with AS"
+                )));
             }
         }
-        Ok(Self { found: Found { columns, ..Found::default() }, limit, bytes: 0 })
+        Ok(Self { found: QueryRows { columns, ..QueryRows::default() }, limit, bytes: 0 })
     }
 
     /// Adds a row if the limits allow it, and returns whether they did. `value` returns the value of a column.
-    pub fn takes(&mut self, value: impl Fn(usize) -> Result<Value, Unfit>) -> Result<bool, Failure> {
+    pub fn add_row(&mut self, value: impl Fn(usize) -> Result<Value, UnsupportedValue>) -> Result<bool, QueryFailure> {
         if self.found.rows.len() >= self.limit {
             self.found.is_truncated = true;
             return Ok(false);
         }
         let mut row = Map::new();
         for (index, column) in self.found.columns.iter().enumerate() {
-            let value = value(index).map_err(|unfit| unfit.of(column))?;
-            self.bytes += column.len() + OVERHEAD + weight(&value);
+            let value = value(index).map_err(|unfit| unfit.into_failure(column))?;
+            self.bytes += column.len() + OVERHEAD + json_size(&value);
             row.insert(column.clone(), value);
         }
         if self.bytes > BYTES {
@@ -98,30 +102,30 @@ impl Gathering {
         Ok(true)
     }
 
-    pub fn end(self) -> Found {
+    pub fn into_rows(self) -> QueryRows {
         self.found
     }
 }
 
-fn weight(value: &Value) -> usize {
+fn json_size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
-        Value::Array(all) => all.iter().map(|value| OVERHEAD + weight(value)).sum(),
-        Value::Object(all) => all.iter().map(|(name, value)| name.len() + OVERHEAD + weight(value)).sum(),
+        Value::Array(all) => all.iter().map(|value| OVERHEAD + json_size(value)).sum(),
+        Value::Object(all) => all.iter().map(|(name, value)| name.len() + OVERHEAD + json_size(value)).sum(),
         _ => 0,
     }
 }
 
-pub fn integer(number: i64) -> Value {
+pub fn integer_value(number: i64) -> Value {
     if number.unsigned_abs() <= EXACT { number.into() } else { number.to_string().into() }
 }
 
-pub fn natural(number: u64) -> Value {
+pub fn unsigned_value(number: u64) -> Value {
     if number <= EXACT { number.into() } else { number.to_string().into() }
 }
 
 /// Numbers that JSON cannot represent become text, as in PostgreSQL.
-pub fn real(number: f64) -> Value {
+pub fn float_value(number: f64) -> Value {
     match serde_json::Number::from_f64(number) {
         Some(number) => number.into(),
         None if number.is_nan() => "NaN".into(),
@@ -131,36 +135,36 @@ pub fn real(number: f64) -> Value {
 }
 
 /// The shortest decimal that identifies this `f32`, instead of its exact value as an `f64`.
-pub fn short_real(number: f32) -> Value {
-    real(number.to_string().parse().unwrap_or(f64::from(number)))
+pub fn short_float_value(number: f32) -> Value {
+    float_value(number.to_string().parse().unwrap_or(f64::from(number)))
 }
 
 /// Fails if the text is too long or not UTF-8.
-pub fn text(bytes: &[u8]) -> Result<Value, Unfit> {
-    fits(bytes)?;
-    std::str::from_utf8(bytes).map(Value::from).map_err(|_| Unfit::Broken)
+pub fn text_value(bytes: &[u8]) -> Result<Value, UnsupportedValue> {
+    check_size(bytes)?;
+    std::str::from_utf8(bytes).map(Value::from).map_err(|_| UnsupportedValue::Broken)
 }
 
 /// A JSON document from the source.
-pub fn json(bytes: &[u8]) -> Result<Value, Unfit> {
-    fits(bytes)?;
-    if is_reserved(bytes) {
-        return Err(Unfit::Broken);
+pub fn json_value(bytes: &[u8]) -> Result<Value, UnsupportedValue> {
+    check_size(bytes)?;
+    if has_reserved_key(bytes) {
+        return Err(UnsupportedValue::Broken);
     }
-    serde_json::from_slice(bytes).map_err(|_| Unfit::Broken)
+    serde_json::from_slice(bytes).map_err(|_| UnsupportedValue::Broken)
 }
 
-fn fits(bytes: &[u8]) -> Result<(), Unfit> {
-    if bytes.len() > VALUE_BYTES { Err(Unfit::TooLong) } else { Ok(()) }
+fn check_size(bytes: &[u8]) -> Result<(), UnsupportedValue> {
+    if bytes.len() > VALUE_BYTES { Err(UnsupportedValue::TooLong) } else { Ok(()) }
 }
 
 /// A point in time, in UTC.
-pub fn instant(micros: i64) -> Result<Value, Unfit> {
-    let instant = DateTime::from_timestamp_micros(micros).ok_or(Unfit::Broken)?;
+pub fn utc_time(micros: i64) -> Result<Value, UnsupportedValue> {
+    let instant = DateTime::from_timestamp_micros(micros).ok_or(UnsupportedValue::Broken)?;
     Ok(instant.to_rfc3339_opts(SecondsFormat::AutoSi, true).into())
 }
 
 /// A date and time without a time zone.
-pub fn local(time: NaiveDateTime) -> Value {
+pub fn local_time(time: NaiveDateTime) -> Value {
     time.format("%Y-%m-%dT%H:%M:%S%.f").to_string().into()
 }

@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::failure::Failure;
+use super::failure::QueryFailure;
 
 /// Notifications kept for a slow receiver. When it overflows, the receiver gets an error.
 const BACKLOG: usize = 64;
@@ -27,20 +27,20 @@ const QUIET: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// A connection that listens, from the first subscription until it is closed or dropped.
-pub struct Listener {
+pub struct SourceListener {
     options: PgConnectOptions,
     channel: String,
     news: broadcast::Sender<Arc<str>>,
     task: OnceLock<AbortHandle>,
 }
 
-impl Debug for Listener {
+impl Debug for SourceListener {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listener").field("channel", &self.channel).finish_non_exhaustive()
     }
 }
 
-impl Listener {
+impl SourceListener {
     pub fn new(options: PgConnectOptions, channel: &str) -> Self {
         let news = broadcast::Sender::new(BACKLOG);
         Self { options, channel: channel.to_owned(), news, task: OnceLock::new() }
@@ -49,7 +49,7 @@ impl Listener {
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<str>> {
         let receiver = self.news.subscribe();
         self.task.get_or_init(|| {
-            tokio::spawn(listen(self.options.clone(), self.channel.clone(), self.news.clone())).abort_handle()
+            tokio::spawn(run_listener(self.options.clone(), self.channel.clone(), self.news.clone())).abort_handle()
         });
         receiver
     }
@@ -61,24 +61,24 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for SourceListener {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-async fn listen(options: PgConnectOptions, channel: String, news: broadcast::Sender<Arc<str>>) {
+async fn run_listener(options: PgConnectOptions, channel: String, news: broadcast::Sender<Arc<str>>) {
     let mut pause = AGAIN[0];
     loop {
-        let Err(cause) = hear(&options, &channel, &news, &mut pause).await;
-        tracing::warn!("cannot listen to the channel {channel:?} of a source: {}", Failure::from(&cause));
+        let Err(cause) = receive_notifications(&options, &channel, &news, &mut pause).await;
+        tracing::warn!("cannot listen to the channel {channel:?} of a source: {}", QueryFailure::from(&cause));
         sleep(pause).await;
         pause = (pause * 2).min(AGAIN[1]);
     }
 }
 
 /// Receives notifications until the connection is lost.
-async fn hear(
+async fn receive_notifications(
     options: &PgConnectOptions,
     channel: &str,
     news: &broadcast::Sender<Arc<str>>,

@@ -11,9 +11,12 @@ use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlDat
 use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Executor, Row, Statement as _, TypeInfo, ValueRef};
 
 use super::failure::ROW_BYTES;
-use super::found::{Unfit, instant, integer, json, local, natural, real, short_real, text};
-use super::server::{Checked, Server, reads_tidings};
-use super::statement::Statement;
+use super::found::{
+    UnsupportedValue, float_value, integer_value, json_value, local_time, short_float_value, text_value,
+    unsigned_value, utc_time,
+};
+use super::server::{SourceCheck, SourceServer, tidings_warning};
+use super::statement::ScanStatement;
 
 /// Privileges that no scan needs.
 const TOO_MUCH: [&str; 11] = [
@@ -38,11 +41,11 @@ const OWN: &str = "SELECT CAST(table_schema AS CHAR) FROM information_schema.tab
 const OVERFLOW: u32 = 714_025;
 
 #[derive(Debug)]
-pub struct MySql {
+pub struct MySqlSource {
     options: MySqlConnectOptions,
 }
 
-impl MySql {
+impl MySqlSource {
     pub fn new(url: &str) -> sqlx::Result<Self> {
         let options = MySqlConnectOptions::from_str(url)?
             .pipes_as_concat(false)
@@ -52,7 +55,7 @@ impl MySql {
     }
 
     /// Whether a URL has the same server, database and user.
-    pub fn is_over(&self, database: &str) -> bool {
+    pub fn is_same_database(&self, database: &str) -> bool {
         if !["mysql:", "mariadb:"].iter().any(|scheme| database.starts_with(scheme)) {
             return false;
         }
@@ -65,7 +68,7 @@ impl MySql {
     }
 }
 
-impl Server for MySql {
+impl SourceServer for MySqlSource {
     type Connection = MySqlConnection;
     type Handle = u64;
     type Row = MySqlRow;
@@ -75,8 +78,8 @@ impl Server for MySql {
         self.options.connect().await
     }
 
-    /// Sets `sql_mode`, because it decides how texts end, which [`Statement`] relies on. MySQL and MariaDB each ignore
-    /// the timeout of the other.
+    /// Sets `sql_mode`, because it decides how texts end, which [`ScanStatement`] relies on. MySQL and MariaDB each
+    /// ignore the timeout of the other.
     async fn begin(connection: &mut MySqlConnection, allowed: Duration) -> sqlx::Result<u64> {
         let (millis, seconds, whole) =
             (allowed.as_millis().max(1), allowed.as_secs_f64().max(0.001), allowed.as_secs().max(1));
@@ -95,9 +98,9 @@ impl Server for MySql {
         sqlx::raw_sql(words).execute(&mut self.open().await?).await.map(drop)
     }
 
-    fn columns<'a>(
+    fn prepare_columns<'a>(
         connection: &'a mut MySqlConnection,
-        statement: &'a Statement,
+        statement: &'a ScanStatement,
     ) -> BoxFuture<'a, sqlx::Result<Vec<String>>> {
         Box::pin(async move {
             let sql = sqlx::SqlSafeStr::into_sql_str(AssertSqlSafe(statement.sql.clone()));
@@ -109,15 +112,15 @@ impl Server for MySql {
     /// Forces an error for a row that is too large: `EXP` of more than 709 overflows. `LIMIT` keeps the order of the
     /// rows and makes the source compute each row once. MariaDB does not allow parentheses around `WITH`, so the second
     /// variant loses the order there.
-    fn bounded(statement: &Statement, columns: &[String], limit: usize) -> Vec<Statement> {
+    fn wrap_bounded(statement: &ScanStatement, columns: &[String], limit: usize) -> Vec<ScanStatement> {
         let length = |column: &String| format!("COALESCE(LENGTH(t.`{}`), 0)", column.replace('`', "``"));
         let length = columns.iter().map(length).collect::<Vec<_>>().join(" + ");
         let before = format!("SELECT IF({length} <= {ROW_BYTES}, 0, EXP({OVERFLOW} + {length})), t.* FROM ");
         // One more row, to detect a truncated result.
         let limit = format!("\n) LIMIT {}) AS t", limit + 1);
         vec![
-            statement.between(&format!("{before}((\n"), &limit),
-            statement.between(&format!("{before}(SELECT t.* FROM (\n"), &limit.replacen(')', ") AS t", 1)),
+            statement.wrap_with(&format!("{before}((\n"), &limit),
+            statement.wrap_with(&format!("{before}(SELECT t.* FROM (\n"), &limit.replacen(')', ") AS t", 1)),
         ]
     }
 
@@ -126,9 +129,9 @@ impl Server for MySql {
         said.is_some_and(|said| said.number() == 1690 && said.message().contains(&format!("{OVERFLOW} + ")))
     }
 
-    fn rows<'a>(
+    fn stream_rows<'a>(
         connection: &'a mut MySqlConnection,
-        statement: &'a Statement,
+        statement: &'a ScanStatement,
         instants: &[DateTime<Utc>],
     ) -> BoxStream<'a, sqlx::Result<MySqlRow>> {
         let mut arguments = MySqlArguments::default();
@@ -139,8 +142,8 @@ impl Server for MySql {
         sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
     }
 
-    fn value(row: &MySqlRow, index: usize) -> Result<Value, Unfit> {
-        let value = row.try_get_raw(index).map_err(|_| Unfit::Broken)?;
+    fn column_value(row: &MySqlRow, index: usize) -> Result<Value, UnsupportedValue> {
+        let value = row.try_get_raw(index).map_err(|_| UnsupportedValue::Broken)?;
         // A zero date is NULL as well.
         if value.is_null() {
             return Ok(Value::Null);
@@ -148,11 +151,11 @@ impl Server for MySql {
         // Includes text with a binary collation, which the driver calls a blob: MariaDB's JSON, and `_bin` columns.
         let is_text = <str as sqlx::Type<sqlx::MySql>>::compatible(&value.type_info());
         let name = if is_text { "TEXT".to_owned() } else { value.type_info().name().to_owned() };
-        let bytes: &[u8] = row.try_get_unchecked(index).map_err(|_| Unfit::Broken)?;
-        read(&name, bytes)
+        let bytes: &[u8] = row.try_get_unchecked(index).map_err(|_| UnsupportedValue::Broken)?;
+        decode_value(&name, bytes)
     }
 
-    fn check(connection: &mut MySqlConnection) -> BoxFuture<'_, sqlx::Result<Checked>> {
+    fn check_server(connection: &mut MySqlConnection) -> BoxFuture<'_, sqlx::Result<SourceCheck>> {
         Box::pin(async move {
             let version: String = sqlx::query_scalar("SELECT VERSION()").fetch_one(&mut *connection).await?;
             let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
@@ -170,14 +173,14 @@ impl Server for MySql {
             let too_much = TOO_MUCH.iter().filter(|right| granted.iter().any(|granted| granted == *right));
             let mut may: Vec<String> = too_much.map(|right| (*right).to_owned()).collect();
             let own: Vec<String> = sqlx::query_scalar(OWN).fetch_all(connection).await?;
-            may.extend(own.iter().map(|schema| reads_tidings(schema)));
-            Ok(Checked { version: format!("{kind} {version}"), may })
+            may.extend(own.iter().map(|schema| tidings_warning(schema)));
+            Ok(SourceCheck { version: format!("{kind} {version}"), may })
         })
     }
 }
 
 /// Reads a value in the binary format.
-fn read(of: &str, bytes: &[u8]) -> Result<Value, Unfit> {
+fn decode_value(of: &str, bytes: &[u8]) -> Result<Value, UnsupportedValue> {
     let (signed, is_unsigned) = match of.strip_suffix(" UNSIGNED") {
         Some(signed) => (signed, true),
         None => (of, false),
@@ -187,56 +190,59 @@ fn read(of: &str, bytes: &[u8]) -> Result<Value, Unfit> {
         "BOOLEAN" => match bytes {
             [0] => false.into(),
             [1] => true.into(),
-            _ => integer(i8::from_le_bytes(exactly(bytes)?).into()),
+            _ => integer_value(i8::from_le_bytes(fixed_bytes(bytes)?).into()),
         },
-        "TINYINT" if is_unsigned => natural(u8::from_le_bytes(exactly(bytes)?).into()),
-        "SMALLINT" if is_unsigned => natural(u16::from_le_bytes(exactly(bytes)?).into()),
-        "MEDIUMINT" | "INT" if is_unsigned => natural(u32::from_le_bytes(exactly(bytes)?).into()),
-        "BIGINT" if is_unsigned => natural(u64::from_le_bytes(exactly(bytes)?)),
-        "TINYINT" => integer(i8::from_le_bytes(exactly(bytes)?).into()),
-        "SMALLINT" => integer(i16::from_le_bytes(exactly(bytes)?).into()),
-        "MEDIUMINT" | "INT" => integer(i32::from_le_bytes(exactly(bytes)?).into()),
-        "BIGINT" => integer(i64::from_le_bytes(exactly(bytes)?)),
-        "YEAR" => natural(u16::from_le_bytes(exactly(bytes)?).into()),
-        "BIT" if bytes.len() <= 8 => natural(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))),
-        "FLOAT" => short_real(f32::from_le_bytes(exactly(bytes)?)),
-        "DOUBLE" => real(f64::from_le_bytes(exactly(bytes)?)),
-        "DECIMAL" | "CHAR" | "VARCHAR" | "TINYTEXT" | "TEXT" | "MEDIUMTEXT" | "LONGTEXT" | "ENUM" | "SET" => {
-            text(bytes)?
+        "TINYINT" if is_unsigned => unsigned_value(u8::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "SMALLINT" if is_unsigned => unsigned_value(u16::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "MEDIUMINT" | "INT" if is_unsigned => unsigned_value(u32::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "BIGINT" if is_unsigned => unsigned_value(u64::from_le_bytes(fixed_bytes(bytes)?)),
+        "TINYINT" => integer_value(i8::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "SMALLINT" => integer_value(i16::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "MEDIUMINT" | "INT" => integer_value(i32::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "BIGINT" => integer_value(i64::from_le_bytes(fixed_bytes(bytes)?)),
+        "YEAR" => unsigned_value(u16::from_le_bytes(fixed_bytes(bytes)?).into()),
+        "BIT" if bytes.len() <= 8 => {
+            unsigned_value(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
         }
-        "JSON" => json(bytes)?,
-        "DATE" => calendar(bytes)?.format("%Y-%m-%d").to_string().into(),
-        "DATETIME" => local(calendar(bytes)?),
-        "TIMESTAMP" => instant(calendar(bytes)?.and_utc().timestamp_micros())?,
-        "TIME" => time(bytes)?.into(),
-        other => return Err(Unfit::Type(other.to_lowercase())),
+        "FLOAT" => short_float_value(f32::from_le_bytes(fixed_bytes(bytes)?)),
+        "DOUBLE" => float_value(f64::from_le_bytes(fixed_bytes(bytes)?)),
+        "DECIMAL" | "CHAR" | "VARCHAR" | "TINYTEXT" | "TEXT" | "MEDIUMTEXT" | "LONGTEXT" | "ENUM" | "SET" => {
+            text_value(bytes)?
+        }
+        "JSON" => json_value(bytes)?,
+        "DATE" => decode_datetime(bytes)?.format("%Y-%m-%d").to_string().into(),
+        "DATETIME" => local_time(decode_datetime(bytes)?),
+        "TIMESTAMP" => utc_time(decode_datetime(bytes)?.and_utc().timestamp_micros())?,
+        "TIME" => decode_time(bytes)?.into(),
+        other => return Err(UnsupportedValue::Type(other.to_lowercase())),
     })
 }
 
-fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Unfit> {
-    bytes.try_into().map_err(|_| Unfit::Broken)
+fn fixed_bytes<const N: usize>(bytes: &[u8]) -> Result<[u8; N], UnsupportedValue> {
+    bytes.try_into().map_err(|_| UnsupportedValue::Broken)
 }
 
 /// Reads a length byte and that many bytes: year, month, day, hour, minute, second, microseconds. Trailing zeros are
 /// omitted.
-fn calendar(bytes: &[u8]) -> Result<NaiveDateTime, Unfit> {
-    let (length, rest) = bytes.split_first().ok_or(Unfit::Broken)?;
+fn decode_datetime(bytes: &[u8]) -> Result<NaiveDateTime, UnsupportedValue> {
+    let (length, rest) = bytes.split_first().ok_or(UnsupportedValue::Broken)?;
     let mut all = [0; 11];
-    all.get_mut(..rest.len()).ok_or(Unfit::Broken)?.copy_from_slice(rest);
+    all.get_mut(..rest.len()).ok_or(UnsupportedValue::Broken)?.copy_from_slice(rest);
     if usize::from(*length) != rest.len() {
-        return Err(Unfit::Broken);
+        return Err(UnsupportedValue::Broken);
     }
     let [y0, y1, month, day, hour, minute, second, m0, m1, m2, m3] = all;
     let date = NaiveDate::from_ymd_opt(u16::from_le_bytes([y0, y1]).into(), month.into(), day.into());
     let micros = u32::from_le_bytes([m0, m1, m2, m3]);
-    date.and_then(|date| date.and_hms_micro_opt(hour.into(), minute.into(), second.into(), micros)).ok_or(Unfit::Broken)
+    date.and_then(|date| date.and_hms_micro_opt(hour.into(), minute.into(), second.into(), micros))
+        .ok_or(UnsupportedValue::Broken)
 }
 
 /// Reads a time of day or a duration: up to 838 hours, possibly negative.
-fn time(bytes: &[u8]) -> Result<String, Unfit> {
-    let (_, rest) = bytes.split_first().ok_or(Unfit::Broken)?;
+fn decode_time(bytes: &[u8]) -> Result<String, UnsupportedValue> {
+    let (_, rest) = bytes.split_first().ok_or(UnsupportedValue::Broken)?;
     let mut all = [0; 12];
-    all.get_mut(..rest.len()).ok_or(Unfit::Broken)?.copy_from_slice(rest);
+    all.get_mut(..rest.len()).ok_or(UnsupportedValue::Broken)?.copy_from_slice(rest);
     let [is_negative, d0, d1, d2, d3, hour, minute, second, m0, m1, m2, m3] = all;
     let hours = u32::from_le_bytes([d0, d1, d2, d3]).saturating_mul(24).saturating_add(hour.into());
     let sign = if is_negative == 1 { "-" } else { "" };

@@ -19,9 +19,11 @@ use sqlx::{
 };
 
 use super::failure::ROW_BYTES;
-use super::found::{Unfit, instant, integer, json, local, real, short_real, text};
-use super::server::{Checked, Server, reads_tidings};
-use super::statement::Statement;
+use super::found::{
+    UnsupportedValue, float_value, integer_value, json_value, local_time, short_float_value, text_value, utc_time,
+};
+use super::server::{SourceCheck, SourceServer, tidings_warning};
+use super::statement::ScanStatement;
 
 /// Seconds from 1970 to PostgreSQL's epoch, 2000.
 const EPOCH_SECONDS: i64 = 946_684_800;
@@ -50,13 +52,13 @@ const TOO_LARGE: &str = "tidings: a row of ";
 const KEPT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
-pub struct Postgres {
+pub struct PostgresSource {
     pub options: PgConnectOptions,
     /// A reset connection, and the time when it became unused.
     spare: Mutex<Option<(PgConnection, Since)>>,
 }
 
-impl Postgres {
+impl PostgresSource {
     pub fn new(url: &str) -> sqlx::Result<Self> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("tidings")
@@ -66,7 +68,7 @@ impl Postgres {
     }
 
     /// Whether a URL has the same server, database and user.
-    pub fn is_over(&self, database: &str) -> bool {
+    pub fn is_same_database(&self, database: &str) -> bool {
         if !["postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme)) {
             return false;
         }
@@ -79,7 +81,7 @@ impl Postgres {
     }
 }
 
-impl Server for Postgres {
+impl SourceServer for PostgresSource {
     type Connection = PgConnection;
     type Handle = i32;
     type Row = PgRow;
@@ -95,7 +97,7 @@ impl Server for Postgres {
         self.options.connect().await
     }
 
-    async fn take_back(&self, mut connection: PgConnection) {
+    async fn release(&self, mut connection: PgConnection) {
         let as_new = async {
             connection.clear_cached_statements().await?;
             connection.execute("ROLLBACK").await?;
@@ -123,12 +125,12 @@ impl Server for Postgres {
         sqlx::query("SELECT pg_cancel_backend($1)").bind(process).execute(&mut connection).await.map(drop)
     }
 
-    fn columns<'a>(
+    fn prepare_columns<'a>(
         connection: &'a mut PgConnection,
-        statement: &'a Statement,
+        statement: &'a ScanStatement,
     ) -> BoxFuture<'a, sqlx::Result<Vec<String>>> {
         Box::pin(async move {
-            let types = vec![<Instant as Type<Driver>>::type_info(); statement.parameters.len()];
+            let types = vec![<TimestampParameter as Type<Driver>>::type_info(); statement.parameters.len()];
             let sql = sqlx::SqlSafeStr::into_sql_str(AssertSqlSafe(statement.sql.clone()));
             let prepared = connection.prepare_with(sql, &types).await?;
             Ok(prepared.columns().iter().map(|column| column.name().to_owned()).collect())
@@ -136,40 +138,40 @@ impl Server for Postgres {
     }
 
     /// For a row that is too large, casts a text to boolean that is not one. The resulting error contains the text.
-    fn bounded(statement: &Statement, _: &[String], _: usize) -> Vec<Statement> {
+    fn wrap_bounded(statement: &ScanStatement, _: &[String], _: usize) -> Vec<ScanStatement> {
         let before = format!(
             "SELECT CASE WHEN octet_length(ROW(t.*)::text) > {ROW_BYTES} \
              THEN ('{TOO_LARGE}' || octet_length(ROW(t.*)::text))::boolean END, t.* FROM (\n"
         );
-        vec![statement.between(&before, "\n) AS t")]
+        vec![statement.wrap_with(&before, "\n) AS t")]
     }
 
     fn is_row_too_large(cause: &sqlx::Error) -> bool {
         cause.as_database_error().is_some_and(|said| said.message().contains(TOO_LARGE))
     }
 
-    fn rows<'a>(
+    fn stream_rows<'a>(
         connection: &'a mut PgConnection,
-        statement: &'a Statement,
+        statement: &'a ScanStatement,
         instants: &[DateTime<Utc>],
     ) -> BoxStream<'a, sqlx::Result<PgRow>> {
         let mut arguments = PgArguments::default();
         for instant in instants {
-            arguments.add(Instant(*instant)).expect("encoding eight bytes does not fail");
+            arguments.add(TimestampParameter(*instant)).expect("encoding eight bytes does not fail");
         }
         sqlx::query_with(AssertSqlSafe(statement.sql.clone()), arguments).fetch(connection)
     }
 
-    fn value(row: &PgRow, index: usize) -> Result<Value, Unfit> {
-        let value = row.try_get_raw(index).map_err(|_| Unfit::Broken)?;
+    fn column_value(row: &PgRow, index: usize) -> Result<Value, UnsupportedValue> {
+        let value = row.try_get_raw(index).map_err(|_| UnsupportedValue::Broken)?;
         if value.is_null() {
             return Ok(Value::Null);
         }
-        let bytes = value.as_bytes().map_err(|_| Unfit::Broken)?;
-        read(value.type_info().as_ref(), bytes)
+        let bytes = value.as_bytes().map_err(|_| UnsupportedValue::Broken)?;
+        decode_value(value.type_info().as_ref(), bytes)
     }
 
-    fn check(connection: &mut PgConnection) -> BoxFuture<'_, sqlx::Result<Checked>> {
+    fn check_server(connection: &mut PgConnection) -> BoxFuture<'_, sqlx::Result<SourceCheck>> {
         Box::pin(async move {
             let version: String =
                 sqlx::query_scalar("SELECT current_setting('server_version')").fetch_one(&mut *connection).await?;
@@ -188,22 +190,22 @@ impl Server for Postgres {
                 may.extend(roles.into_iter().map(|role| format!("use the privileges of {role}")));
             }
             let own: Vec<String> = sqlx::query_scalar(OWN).fetch_all(connection).await?;
-            may.extend(own.iter().map(|schema| reads_tidings(schema)));
-            Ok(Checked { version: format!("PostgreSQL {version}"), may })
+            may.extend(own.iter().map(|schema| tidings_warning(schema)));
+            Ok(SourceCheck { version: format!("PostgreSQL {version}"), may })
         })
     }
 }
 
 /// Sent as `timestamptz`, regardless of how the statement uses it.
-struct Instant(DateTime<Utc>);
+struct TimestampParameter(DateTime<Utc>);
 
-impl Type<Driver> for Instant {
+impl Type<Driver> for TimestampParameter {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_oid(Oid(1184))
     }
 }
 
-impl Encode<'_, Driver> for Instant {
+impl Encode<'_, Driver> for TimestampParameter {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         let micros = self.0.timestamp_micros() - EPOCH_SECONDS * 1_000_000;
         buffer.extend_from_slice(&micros.to_be_bytes());
@@ -212,84 +214,86 @@ impl Encode<'_, Driver> for Instant {
 }
 
 /// Reads a value in the binary format, by its name in `pg_type`. For a domain, the driver reports the base type.
-fn read(of: &PgTypeInfo, bytes: &[u8]) -> Result<Value, Unfit> {
+fn decode_value(of: &PgTypeInfo, bytes: &[u8]) -> Result<Value, UnsupportedValue> {
     if let PgTypeKind::Enum(_) = of.kind() {
-        return text(bytes);
+        return text_value(bytes);
     }
     Ok(match of.name() {
         "BOOL" => (bytes == [1]).into(),
-        "INT2" => integer(i16::from_be_bytes(exactly(bytes)?).into()),
-        "INT4" => integer(i32::from_be_bytes(exactly(bytes)?).into()),
-        "INT8" => integer(i64::from_be_bytes(exactly(bytes)?)),
-        "OID" => integer(u32::from_be_bytes(exactly(bytes)?).into()),
-        "FLOAT4" => short_real(f32::from_be_bytes(exactly(bytes)?)),
-        "FLOAT8" => real(f64::from_be_bytes(exactly(bytes)?)),
-        "NUMERIC" => text(numeric(bytes).ok_or(Unfit::Broken)?.as_bytes())?,
-        "TEXT" | "VARCHAR" | "CHAR" | "\"CHAR\"" | "NAME" | "UNKNOWN" | "citext" => text(bytes)?,
-        "JSON" => json(bytes)?,
+        "INT2" => integer_value(i16::from_be_bytes(fixed_bytes(bytes)?).into()),
+        "INT4" => integer_value(i32::from_be_bytes(fixed_bytes(bytes)?).into()),
+        "INT8" => integer_value(i64::from_be_bytes(fixed_bytes(bytes)?)),
+        "OID" => integer_value(u32::from_be_bytes(fixed_bytes(bytes)?).into()),
+        "FLOAT4" => short_float_value(f32::from_be_bytes(fixed_bytes(bytes)?)),
+        "FLOAT8" => float_value(f64::from_be_bytes(fixed_bytes(bytes)?)),
+        "NUMERIC" => text_value(decode_numeric(bytes).ok_or(UnsupportedValue::Broken)?.as_bytes())?,
+        "TEXT" | "VARCHAR" | "CHAR" | "\"CHAR\"" | "NAME" | "UNKNOWN" | "citext" => text_value(bytes)?,
+        "JSON" => json_value(bytes)?,
         // The value starts with a version byte.
-        "JSONB" => json(bytes.strip_prefix(&[1]).ok_or(Unfit::Broken)?)?,
-        "UUID" => uuid(exactly(bytes)?).into(),
-        "DATE" => date(i32::from_be_bytes(exactly(bytes)?))?,
-        "TIME" => time(i64::from_be_bytes(exactly(bytes)?))?.into(),
+        "JSONB" => json_value(bytes.strip_prefix(&[1]).ok_or(UnsupportedValue::Broken)?)?,
+        "UUID" => format_uuid(fixed_bytes(bytes)?).into(),
+        "DATE" => decode_date(i32::from_be_bytes(fixed_bytes(bytes)?))?,
+        "TIME" => decode_time(i64::from_be_bytes(fixed_bytes(bytes)?))?.into(),
         "TIMETZ" => {
-            let (micros, zone) = bytes.split_at_checked(8).ok_or(Unfit::Broken)?;
-            let west = i32::from_be_bytes(exactly(zone)?);
-            format!("{}{}", time(i64::from_be_bytes(exactly(micros)?))?, offset(-west)).into()
+            let (micros, zone) = bytes.split_at_checked(8).ok_or(UnsupportedValue::Broken)?;
+            let west = i32::from_be_bytes(fixed_bytes(zone)?);
+            format!("{}{}", decode_time(i64::from_be_bytes(fixed_bytes(micros)?))?, format_offset(-west)).into()
         }
-        "TIMESTAMP" => match i64::from_be_bytes(exactly(bytes)?) {
+        "TIMESTAMP" => match i64::from_be_bytes(fixed_bytes(bytes)?) {
             i64::MAX => "infinity".into(),
             i64::MIN => "-infinity".into(),
-            micros => local(DateTime::from_timestamp_micros(since_1970(micros)?).ok_or(Unfit::Broken)?.naive_utc()),
+            micros => local_time(
+                DateTime::from_timestamp_micros(unix_micros(micros)?).ok_or(UnsupportedValue::Broken)?.naive_utc(),
+            ),
         },
-        "TIMESTAMPTZ" => match i64::from_be_bytes(exactly(bytes)?) {
+        "TIMESTAMPTZ" => match i64::from_be_bytes(fixed_bytes(bytes)?) {
             i64::MAX => "infinity".into(),
             i64::MIN => "-infinity".into(),
-            micros => instant(since_1970(micros)?)?,
+            micros => utc_time(unix_micros(micros)?)?,
         },
-        other => return Err(Unfit::Type(other.to_lowercase())),
+        other => return Err(UnsupportedValue::Type(other.to_lowercase())),
     })
 }
 
-fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Unfit> {
-    bytes.try_into().map_err(|_| Unfit::Broken)
+fn fixed_bytes<const N: usize>(bytes: &[u8]) -> Result<[u8; N], UnsupportedValue> {
+    bytes.try_into().map_err(|_| UnsupportedValue::Broken)
 }
 
-fn since_1970(micros: i64) -> Result<i64, Unfit> {
-    micros.checked_add(EPOCH_SECONDS * 1_000_000).ok_or(Unfit::Broken)
+fn unix_micros(micros: i64) -> Result<i64, UnsupportedValue> {
+    micros.checked_add(EPOCH_SECONDS * 1_000_000).ok_or(UnsupportedValue::Broken)
 }
 
-fn date(days: i32) -> Result<Value, Unfit> {
+fn decode_date(days: i32) -> Result<Value, UnsupportedValue> {
     Ok(match days {
         i32::MAX => "infinity".into(),
         i32::MIN => "-infinity".into(),
         days => {
             let days = i64::from(days) + EPOCH_SECONDS / 86_400;
-            let date = NaiveDate::from_epoch_days(i32::try_from(days).map_err(|_| Unfit::Broken)?);
-            date.ok_or(Unfit::Broken)?.format("%Y-%m-%d").to_string().into()
+            let date = NaiveDate::from_epoch_days(i32::try_from(days).map_err(|_| UnsupportedValue::Broken)?);
+            date.ok_or(UnsupportedValue::Broken)?.format("%Y-%m-%d").to_string().into()
         }
     })
 }
 
 /// PostgreSQL allows `24:00:00` as the end of a day.
-fn time(micros: i64) -> Result<String, Unfit> {
+fn decode_time(micros: i64) -> Result<String, UnsupportedValue> {
     const DAY: i64 = 86_400_000_000;
     if micros == DAY {
         return Ok("24:00:00".into());
     }
     let (seconds, rest) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     let (seconds, rest) = (u32::try_from(seconds), u32::try_from(rest * 1_000));
-    let (Ok(seconds), Ok(nanos)) = (seconds, rest) else { return Err(Unfit::Broken) };
-    let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos).ok_or(Unfit::Broken)?;
+    let (Ok(seconds), Ok(nanos)) = (seconds, rest) else { return Err(UnsupportedValue::Broken) };
+    let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos).ok_or(UnsupportedValue::Broken)?;
     Ok(time.format("%H:%M:%S%.f").to_string())
 }
 
-fn offset(seconds: i32) -> String {
+fn format_offset(seconds: i32) -> String {
     let (sign, seconds) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
     format!("{sign}{:02}:{:02}", seconds / 3_600, seconds / 60 % 60)
 }
 
-fn uuid(bytes: [u8; 16]) -> String {
+fn format_uuid(bytes: [u8; 16]) -> String {
     let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
     for place in [20, 16, 12, 8] {
         text.insert(place, '-');
@@ -299,7 +303,7 @@ fn uuid(bytes: [u8; 16]) -> String {
 
 /// Reads digits of base 10,000 and the position of the decimal point, as `numeric_send` in PostgreSQL's `numeric.c`
 /// writes them.
-fn numeric(bytes: &[u8]) -> Option<String> {
+fn decode_numeric(bytes: &[u8]) -> Option<String> {
     let (head, digits) = bytes.split_at_checked(8)?;
     let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (weight, sign, scale) = (word(2).cast_signed(), word(4), usize::from(word(6)));
@@ -313,12 +317,12 @@ fn numeric(bytes: &[u8]) -> Option<String> {
     let digit = |place: i32| usize::try_from(place).ok().and_then(|place| digits.get(place)).copied().unwrap_or(0);
     let mut text = String::from(if sign == 0x4000 { "-" } else { "" });
     let weight = i32::from(weight);
-    let whole = joined((0..=weight).map(digit));
+    let whole = join_digits((0..=weight).map(digit));
     let whole = whole.trim_start_matches('0');
     text.push_str(if whole.is_empty() { "0" } else { whole });
     if scale > 0 {
         let groups = i32::try_from(scale.div_ceil(4)).ok()?;
-        let mut fraction = joined((1..=groups).map(|place| digit(weight + place)));
+        let mut fraction = join_digits((1..=groups).map(|place| digit(weight + place)));
         fraction.truncate(scale);
         text.push('.');
         text.push_str(&fraction);
@@ -327,7 +331,7 @@ fn numeric(bytes: &[u8]) -> Option<String> {
 }
 
 /// Joins the digits, with four characters for each.
-fn joined(digits: impl Iterator<Item = u16>) -> String {
+fn join_digits(digits: impl Iterator<Item = u16>) -> String {
     let mut text = String::new();
     for digit in digits {
         write!(text, "{digit:04}").expect("writing to a String does not fail");

@@ -20,9 +20,9 @@ use rusqlite::{Connection, Error, OpenFlags, Row, Statement};
 use serde_json::Value;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use super::failure::{Failure, ROW_BYTES};
-use super::found::{Found, Gathering, Unfit, integer, real, text};
-use super::server::{Checked, reads_tidings};
+use super::failure::{QueryFailure, ROW_BYTES};
+use super::found::{QueryRows, RowCollector, UnsupportedValue, float_value, integer_value, text_value};
+use super::server::{SourceCheck, tidings_warning};
 use super::statement::{NO_OTHERS, ONE_ALONE};
 
 /// SQLite calls the progress handler after this many steps of its virtual machine (a few microseconds).
@@ -46,12 +46,12 @@ const REFUSED_FUNCTIONS: [&str; 6] =
     ["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_log"];
 
 #[derive(Debug)]
-pub struct Sqlite {
+pub struct SqliteSource {
     path: PathBuf,
 }
 
 /// A query, owned by the thread that runs it.
-pub struct Question {
+pub struct OwnedQuery {
     pub sql: String,
     pub now: DateTime<Utc>,
     pub since: DateTime<Utc>,
@@ -61,18 +61,18 @@ pub struct Question {
 
 /// Ends a scan at a deadline, or when its caller is gone.
 #[derive(Clone)]
-pub struct Patience {
+pub struct ScanDeadline {
     pub until: Instant,
     pub is_over: Arc<AtomicBool>,
 }
 
-impl Patience {
-    fn ends(&self) -> bool {
+impl ScanDeadline {
+    fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 }
 
-impl Sqlite {
+impl SqliteSource {
     /// Uses the URL's path. Parameters other than `mode` are refused; the file is always opened read-only.
     pub fn new(url: &str) -> sqlx::Result<Self> {
         let refused = |why: &str| sqlx::Error::Configuration(why.to_owned().into());
@@ -90,44 +90,44 @@ impl Sqlite {
     }
 
     /// Whether the URL leads to the same file, by any path.
-    pub fn is_over(&self, database: &str) -> bool {
+    pub fn is_same_file(&self, database: &str) -> bool {
         if !database.starts_with("sqlite:") {
             return false;
         }
         let Ok(options) = SqliteConnectOptions::from_str(database) else { return false };
-        match (file_of(&self.path), file_of(options.get_filename())) {
+        match (file_identity(&self.path), file_identity(options.get_filename())) {
             (Some(file), Some(own)) => file == own,
             _ => false,
         }
     }
 
     /// Runs a query. Blocks.
-    pub fn scan(&self, question: &Question, patience: &Patience) -> Result<Found, Failure> {
-        let connection = self.open(patience).map_err(Failure::in_short)?;
-        let statement = prepare(&connection, &question.sql)?;
-        gather(statement, question)
+    pub fn scan(&self, question: &OwnedQuery, patience: &ScanDeadline) -> Result<QueryRows, QueryFailure> {
+        let connection = self.open_connection(patience).map_err(QueryFailure::without_address)?;
+        let statement = prepare_statement(&connection, &question.sql)?;
+        collect_rows(statement, question)
     }
 
     /// The query plan, with SQLite's description in the last column. Blocks.
-    pub fn plan(&self, question: &Question, patience: &Patience) -> Result<Found, Failure> {
-        let connection = self.open(patience).map_err(Failure::in_short)?;
-        prepare(&connection, &question.sql)?;
+    pub fn plan(&self, question: &OwnedQuery, patience: &ScanDeadline) -> Result<QueryRows, QueryFailure> {
+        let connection = self.open_connection(patience).map_err(QueryFailure::without_address)?;
+        prepare_statement(&connection, &question.sql)?;
         let explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", question.sql))?;
-        gather(explained, question)
+        collect_rows(explained, question)
     }
 
     /// Checks that the file can be read, and returns its version. Blocks.
-    pub fn check(&self, patience: &Patience) -> Result<Checked, Failure> {
-        let connection = self.open(patience)?;
+    pub fn check(&self, patience: &ScanDeadline) -> Result<SourceCheck, QueryFailure> {
+        let connection = self.open_connection(patience)?;
         let of_tidings =
             "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('inbox_item', 'rule_run')";
         let tables: i64 = connection.query_row(of_tidings, [], |row| row.get(0))?;
-        let may = if tables == 2 { vec![reads_tidings("this file")] } else { Vec::new() };
-        Ok(Checked { version: format!("SQLite {}", rusqlite::version()), may })
+        let may = if tables == 2 { vec![tidings_warning("this file")] } else { Vec::new() };
+        Ok(SourceCheck { version: format!("SQLite {}", rusqlite::version()), may })
     }
 
     /// Opens a connection that can only read this file's tables.
-    fn open(&self, patience: &Patience) -> Result<Connection, Failure> {
+    fn open_connection(&self, patience: &ScanDeadline) -> Result<Connection, QueryFailure> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
         let left = patience.until.saturating_duration_since(Instant::now());
@@ -145,7 +145,7 @@ impl Sqlite {
             connection.set_limit(limit, most)?;
         }
         let patience = patience.clone();
-        connection.progress_handler(STEPS, Some(move || patience.ends()))?;
+        connection.progress_handler(STEPS, Some(move || patience.is_over()))?;
         connection.authorizer(Some(authorize))?;
         Ok(connection)
     }
@@ -153,13 +153,13 @@ impl Sqlite {
 
 /// Identifies a file by device and inode number, so that links do not hide it.
 #[cfg(unix)]
-fn file_of(path: &Path) -> Option<(u64, u64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_of(path: &Path) -> Option<PathBuf> {
+fn file_identity(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
@@ -181,24 +181,24 @@ fn authorize(asked: AuthContext<'_>) -> Authorization {
 }
 
 /// Prepares a single statement that returns rows and has no parameters other than `:now` and `:since`.
-fn prepare<'a>(connection: &'a Connection, sql: &str) -> Result<Statement<'a>, Failure> {
+fn prepare_statement<'a>(connection: &'a Connection, sql: &str) -> Result<Statement<'a>, QueryFailure> {
     let statement = connection.prepare(sql)?;
     if statement.column_count() == 0 || statement.is_explain() != 0 || !statement.readonly() {
-        return Err(Failure::refused("a scan must be one SELECT, but this is not one", None));
+        return Err(QueryFailure::rejected_statement("a scan must be one SELECT, but this is not one", None));
     }
     for number in 1..=statement.parameter_count() {
         match statement.parameter_name(number) {
             Some(":now" | ":since") => {}
             name => {
                 let place = name.and_then(|name| sql.find(name)).map(|at| sql[..at].chars().count() + 1);
-                return Err(Failure::refused(NO_OTHERS, place));
+                return Err(QueryFailure::rejected_statement(NO_OTHERS, place));
             }
         }
     }
     Ok(statement)
 }
 
-fn gather(mut statement: Statement<'_>, question: &Question) -> Result<Found, Failure> {
+fn collect_rows(mut statement: Statement<'_>, question: &OwnedQuery) -> Result<QueryRows, QueryFailure> {
     let columns: Vec<String> = statement.column_names().into_iter().map(ToOwned::to_owned).collect();
     let booleans: Vec<bool> = statement
         .columns()
@@ -214,37 +214,37 @@ fn gather(mut statement: Statement<'_>, question: &Question) -> Result<Found, Fa
             statement.raw_bind_parameter(number, written(instant))?;
         }
     }
-    let mut gathering = Gathering::of(columns, question.limit)?;
+    let mut gathering = RowCollector::for_columns(columns, question.limit)?;
     let mut rows = statement.raw_query();
-    while let Some(row) = rows.next().map_err(|cause| Failure::from(cause).without_values())? {
-        if !gathering.takes(|index| value(row, index, booleans[index]))? {
+    while let Some(row) = rows.next().map_err(|cause| QueryFailure::from(cause).without_values())? {
+        if !gathering.add_row(|index| column_value(row, index, booleans[index]))? {
             break;
         }
     }
-    Ok(gathering.end())
+    Ok(gathering.into_rows())
 }
 
-fn value(row: &Row<'_>, index: usize, is_boolean: bool) -> Result<Value, Unfit> {
-    Ok(match row.get_ref(index).map_err(|_| Unfit::Broken)? {
+fn column_value(row: &Row<'_>, index: usize, is_boolean: bool) -> Result<Value, UnsupportedValue> {
+    Ok(match row.get_ref(index).map_err(|_| UnsupportedValue::Broken)? {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number @ (0 | 1)) if is_boolean => (number == 1).into(),
-        ValueRef::Integer(number) => integer(number),
-        ValueRef::Real(number) => real(number),
-        ValueRef::Text(bytes) => text(bytes)?,
-        ValueRef::Blob(_) => return Err(Unfit::Type("blob".into())),
+        ValueRef::Integer(number) => integer_value(number),
+        ValueRef::Real(number) => float_value(number),
+        ValueRef::Text(bytes) => text_value(bytes)?,
+        ValueRef::Blob(_) => return Err(UnsupportedValue::Type("blob".into())),
     })
 }
 
-impl From<Error> for Failure {
+impl From<Error> for QueryFailure {
     fn from(cause: Error) -> Self {
         match cause {
-            Error::MultipleStatement => Self::refused(ONE_ALONE, None),
+            Error::MultipleStatement => Self::rejected_statement(ONE_ALONE, None),
             Error::SqlInputError { error, msg, sql, offset } => {
                 let before = usize::try_from(offset).ok().and_then(|offset| sql.get(..offset));
-                Self { position: before.map(|before| before.chars().count() + 1), ..Self::of_sqlite(error, msg) }
+                Self { position: before.map(|before| before.chars().count() + 1), ..Self::from_sqlite(error, msg) }
             }
-            Error::SqliteFailure(error, message) => Self::of_sqlite(error, message.unwrap_or_default()),
-            other => Self::failed(other.to_string()),
+            Error::SqliteFailure(error, message) => Self::from_sqlite(error, message.unwrap_or_default()),
+            other => Self::failed_statement(other.to_string()),
         }
     }
 }

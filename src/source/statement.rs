@@ -5,11 +5,11 @@
 //! single statement, parses it as a subquery, which must be a SELECT, and runs it in a read-only transaction with its
 //! role's privileges (`Server::bounded`).
 
-use super::failure::Failure;
+use super::failure::QueryFailure;
 
 /// The kind of database of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SourceKind {
     Postgres,
     /// Includes MariaDB.
     MySql,
@@ -18,7 +18,7 @@ pub enum Kind {
 
 /// A parameter of rule SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
+pub enum RuleParameter {
     Now,
     Since,
 }
@@ -28,11 +28,11 @@ pub const NO_OTHERS: &str = "only the parameters :now and :since are allowed";
 
 /// A single statement.
 #[derive(Clone, Debug)]
-pub struct Statement {
+pub struct ScanStatement {
     /// The SQL with placeholders.
     pub sql: String,
     /// The parameters to bind, in order.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<RuleParameter>,
     /// For each replacement: its end in `sql`, in characters, and how many characters longer (or, if negative, shorter)
     /// it is.
     shifts: Vec<(usize, isize)>,
@@ -43,16 +43,16 @@ pub struct Statement {
 /// The words with which a statement may begin.
 const BEGINS: [&str; 4] = ["select", "with", "values", "table"];
 
-impl Statement {
+impl ScanStatement {
     /// Parses SQL for PostgreSQL or MySQL. SQLite binds parameters by name instead.
     ///
     /// Fails if it is obviously not a single SELECT, or has unknown parameters.
-    pub fn read(kind: Kind, written: &str) -> Result<Self, Failure> {
-        Reader::new(kind, written).read()
+    pub fn parse(kind: SourceKind, written: &str) -> Result<Self, QueryFailure> {
+        StatementParser::new(kind, written).parse()
     }
 
     /// The same statement with text before and after it.
-    pub fn between(&self, before: &str, after: &str) -> Self {
+    pub fn wrap_with(&self, before: &str, after: &str) -> Self {
         let many = before.chars().count();
         let mut shifts = vec![(many, many.cast_signed())];
         shifts.extend(self.shifts.iter().map(|(place, by)| (place + many, *by)));
@@ -60,7 +60,7 @@ impl Statement {
     }
 
     /// The position in the original for a position in `sql`. Both are in characters and start at 1.
-    pub fn place(&self, seen: usize) -> Option<usize> {
+    pub fn original_position(&self, seen: usize) -> Option<usize> {
         let shifted: isize = self.shifts.iter().filter(|(place, _)| *place < seen).map(|(_, by)| by).sum();
         let place = usize::try_from(seen.cast_signed() - shifted).ok()?;
         (1..=self.length).contains(&place).then_some(place)
@@ -68,63 +68,63 @@ impl Statement {
 }
 
 /// Reads the original in one pass, token by token: a word, a quoted text, a comment, or a single character.
-struct Reader<'a> {
-    kind: Kind,
+struct StatementParser<'a> {
+    kind: SourceKind,
     written: &'a str,
     at: usize,
-    statement: Statement,
+    statement: ScanStatement,
     /// The words so far, in lower case. Only the last two are used.
     words: Vec<String>,
     has_ended: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn new(kind: Kind, written: &'a str) -> Self {
+impl<'a> StatementParser<'a> {
+    fn new(kind: SourceKind, written: &'a str) -> Self {
         let length = written.chars().count();
-        let statement = Statement { sql: String::new(), parameters: Vec::new(), shifts: Vec::new(), length };
+        let statement = ScanStatement { sql: String::new(), parameters: Vec::new(), shifts: Vec::new(), length };
         Self { kind, written, at: 0, statement, words: Vec::new(), has_ended: false }
     }
 
-    fn read(mut self) -> Result<Statement, Failure> {
-        while let Some(first) = self.rest().chars().next() {
-            let comment = self.comment()?;
+    fn parse(mut self) -> Result<ScanStatement, QueryFailure> {
+        while let Some(first) = self.remaining().chars().next() {
+            let comment = self.comment_length()?;
             if comment > 0 || first.is_whitespace() {
-                self.take(comment.max(first.len_utf8()));
+                self.advance(comment.max(first.len_utf8()));
                 continue;
             }
             if self.has_ended {
-                return Err(self.refused(ONE_ALONE));
+                return Err(self.rejected(ONE_ALONE));
             }
-            match self.quoted() {
-                0 => self.piece(first)?,
-                length => self.take(length),
+            match self.quoted_length() {
+                0 => self.parse_piece(first)?,
+                length => self.advance(length),
             }
         }
         if self.words.is_empty() {
-            return Err(Failure::refused("the statement is empty", None));
+            return Err(QueryFailure::rejected_statement("the statement is empty", None));
         }
         Ok(self.statement)
     }
 
-    fn rest(&self) -> &'a str {
+    fn remaining(&self) -> &'a str {
         &self.written[self.at..]
     }
 
-    fn take(&mut self, length: usize) {
+    fn advance(&mut self, length: usize) {
         if !self.has_ended {
-            self.statement.sql.push_str(&self.rest()[..length]);
+            self.statement.sql.push_str(&self.remaining()[..length]);
         }
         self.at += length;
     }
 
-    fn refused(&self, why: impl Into<String>) -> Failure {
-        Failure::refused(why, Some(self.written[..self.at].chars().count() + 1))
+    fn rejected(&self, why: impl Into<String>) -> QueryFailure {
+        QueryFailure::rejected_statement(why, Some(self.written[..self.at].chars().count() + 1))
     }
 
     /// The length of the comment that starts here, or 0.
-    fn comment(&self) -> Result<usize, Failure> {
-        let rest = self.rest();
-        let is_mysql = self.kind == Kind::MySql;
+    fn comment_length(&self) -> Result<usize, QueryFailure> {
+        let rest = self.remaining();
+        let is_mysql = self.kind == SourceKind::MySql;
         let is_line = match rest.strip_prefix("--") {
             Some(after) => {
                 !is_mysql || after.chars().next().is_none_or(|next| next.is_whitespace() || next.is_control())
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
             return Ok(0);
         }
         if is_mysql && (rest.starts_with("/*!") || rest.starts_with("/*M!")) {
-            return Err(self.refused("comments that MySQL or MariaDB would execute are not allowed"));
+            return Err(self.rejected("comments that MySQL or MariaDB would execute are not allowed"));
         }
         let (mut at, mut depth) = (2, 1);
         while depth > 0 {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
             at = next + 1;
             if rest[next..].starts_with("*/") {
                 (at, depth) = (next + 2, depth - 1);
-            } else if self.kind == Kind::Postgres && rest[next..].starts_with("/*") {
+            } else if self.kind == SourceKind::Postgres && rest[next..].starts_with("/*") {
                 (at, depth) = (next + 2, depth + 1);
             }
         }
@@ -154,14 +154,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The length of the quoted text that starts here, with its quotes, or 0.
-    fn quoted(&self) -> usize {
-        let rest = self.rest();
-        let (is_postgres, is_mysql) = (self.kind == Kind::Postgres, self.kind == Kind::MySql);
+    fn quoted_length(&self) -> usize {
+        let rest = self.remaining();
+        let (is_postgres, is_mysql) = (self.kind == SourceKind::Postgres, self.kind == SourceKind::MySql);
         match rest.chars().next() {
-            Some('\'') => until(rest, '\'', is_mysql || (is_postgres && self.is_escaped())),
-            Some('"') => until(rest, '"', is_mysql),
-            Some('`') if !is_postgres => until(rest, '`', false),
-            Some('$') if is_postgres => dollar(rest).unwrap_or(0),
+            Some('\'') => quoted_text_length(rest, '\'', is_mysql || (is_postgres && self.is_escaped())),
+            Some('"') => quoted_text_length(rest, '"', is_mysql),
+            Some('`') if !is_postgres => quoted_text_length(rest, '`', false),
+            Some('$') if is_postgres => dollar_quote_length(rest).unwrap_or(0),
             _ => 0,
         }
     }
@@ -169,41 +169,43 @@ impl<'a> Reader<'a> {
     /// Whether an `E` precedes the quote, as in `E'it\'s'`.
     fn is_escaped(&self) -> bool {
         let before = &self.written[..self.at];
-        before.ends_with(['e', 'E']) && !before[..before.len() - 1].ends_with(is_part)
+        before.ends_with(['e', 'E']) && !before[..before.len() - 1].ends_with(is_name_part)
     }
 
-    fn piece(&mut self, first: char) -> Result<(), Failure> {
-        let rest = self.rest();
+    fn parse_piece(&mut self, first: char) -> Result<(), QueryFailure> {
+        let rest = self.remaining();
         let second = rest[first.len_utf8()..].chars().next();
         match (first, second) {
             (';', _) => {
                 self.has_ended = true;
-                self.take(1);
+                self.advance(1);
             }
-            (':', Some(':' | '=')) => self.take(2),
-            (':', Some(begin)) if is_part(begin) && !begin.is_ascii_digit() => return self.parameter(),
-            ('?', _) if self.kind == Kind::MySql => return Err(self.refused(NO_OTHERS)),
-            ('$', Some(next)) if self.kind == Kind::Postgres && is_part(next) => return Err(self.refused(NO_OTHERS)),
-            _ if is_part(first) => return self.word(),
-            _ => self.take(first.len_utf8()),
+            (':', Some(':' | '=')) => self.advance(2),
+            (':', Some(begin)) if is_name_part(begin) && !begin.is_ascii_digit() => return self.parse_parameter(),
+            ('?', _) if self.kind == SourceKind::MySql => return Err(self.rejected(NO_OTHERS)),
+            ('$', Some(next)) if self.kind == SourceKind::Postgres && is_name_part(next) => {
+                return Err(self.rejected(NO_OTHERS));
+            }
+            _ if is_name_part(first) => return self.parse_word(),
+            _ => self.advance(first.len_utf8()),
         }
         Ok(())
     }
 
-    fn parameter(&mut self) -> Result<(), Failure> {
-        let name: String = self.rest()[1..].chars().take_while(|c| is_part(*c)).collect();
+    fn parse_parameter(&mut self) -> Result<(), QueryFailure> {
+        let name: String = self.remaining()[1..].chars().take_while(|c| is_name_part(*c)).collect();
         let parameter = match name.as_str() {
-            "now" => Parameter::Now,
-            "since" => Parameter::Since,
+            "now" => RuleParameter::Now,
+            "since" => RuleParameter::Since,
             _ => {
                 return Err(
-                    self.refused("only the parameters :now and :since are allowed; put a space after any other `:`")
+                    self.rejected("only the parameters :now and :since are allowed; put a space after any other `:`")
                 );
             }
         };
         let parameters = &mut self.statement.parameters;
         let number = match parameters.iter().position(|of| *of == parameter) {
-            Some(at) if self.kind != Kind::MySql => at + 1,
+            Some(at) if self.kind != SourceKind::MySql => at + 1,
             _ => {
                 parameters.push(parameter);
                 parameters.len()
@@ -211,7 +213,7 @@ impl<'a> Reader<'a> {
         };
         let placeholder = match self.kind {
             // Without the cast it would be text, and subtracting an interval would fail.
-            Kind::MySql => "CAST(? AS DATETIME(6))".into(),
+            SourceKind::MySql => "CAST(? AS DATETIME(6))".into(),
             _ => format!("${number}"),
         };
         self.statement.sql.push_str(&placeholder);
@@ -221,37 +223,37 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn word(&mut self) -> Result<(), Failure> {
-        let length = self.rest().find(|c| !is_part(c) && c != '$').unwrap_or(self.rest().len());
-        let word = self.rest()[..length].to_lowercase();
+    fn parse_word(&mut self) -> Result<(), QueryFailure> {
+        let length = self.remaining().find(|c| !is_name_part(c) && c != '$').unwrap_or(self.remaining().len());
+        let word = self.remaining()[..length].to_lowercase();
         if self.words.is_empty() && !BEGINS.contains(&word.as_str()) {
-            return Err(self.refused("a statement must begin with SELECT, WITH or VALUES"));
+            return Err(self.rejected("a statement must begin with SELECT, WITH or VALUES"));
         }
-        if self.kind == Kind::MySql {
+        if self.kind == SourceKind::MySql {
             let last = |back: usize| self.words.len().checked_sub(back).map_or("", |at| self.words[at].as_str());
             let locks = (last(1) == "for" && matches!(word.as_str(), "update" | "share"))
                 || (last(2) == "lock" && last(1) == "in" && word == "share");
             if locks {
-                return Err(self.refused("a scan must not lock rows"));
+                return Err(self.rejected("a scan must not lock rows"));
             }
             // A reserved word: a column of this name must be quoted.
             if word == "into" {
-                return Err(self.refused("a scan must not write to a file or a variable"));
+                return Err(self.rejected("a scan must not write to a file or a variable"));
             }
         }
         self.words.push(word);
-        self.take(length);
+        self.advance(length);
         Ok(())
     }
 }
 
 /// Whether a character is part of names, numbers and words. `$` is too, except at the beginning.
-fn is_part(c: char) -> bool {
+fn is_name_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace())
 }
 
 /// The length of a quoted text. An unterminated one extends to the end. Doubled quotes stand for one.
-fn until(text: &str, quote: char, has_escapes: bool) -> usize {
+fn quoted_text_length(text: &str, quote: char, has_escapes: bool) -> usize {
     let mut all = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = all.next() {
         if c == '\\' && has_escapes {
@@ -264,9 +266,9 @@ fn until(text: &str, quote: char, has_escapes: bool) -> usize {
 }
 
 /// The length of a PostgreSQL text that starts with `$tag$`.
-fn dollar(text: &str) -> Option<usize> {
+fn dollar_quote_length(text: &str) -> Option<usize> {
     let tag = &text[..text[1..].find('$')? + 2];
     let name = &tag[1..tag.len() - 1];
-    let is_tag = name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit());
+    let is_tag = name.chars().all(is_name_part) && !name.starts_with(|c: char| c.is_ascii_digit());
     is_tag.then(|| text[tag.len()..].find(tag).map_or(text.len(), |end| tag.len() + end + tag.len()))
 }

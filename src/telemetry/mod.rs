@@ -31,8 +31,8 @@ pub struct Telemetry(Option<SdkTracerProvider>);
 
 /// Starts logging, and tracing if an endpoint is set. Call it once per process.
 pub fn start(config: &LogConfig) -> Result<Telemetry> {
-    let filter = filter(config)?;
-    let provider = config.otlp.as_deref().map(provider).transpose()?;
+    let filter = level_filter(config)?;
+    let provider = config.otlp.as_deref().map(trace_provider).transpose()?;
     let traces = provider.as_ref().map(|provider| {
         let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("tidings"));
         let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false).with_target(false);
@@ -52,8 +52,8 @@ pub fn start(config: &LogConfig) -> Result<Telemetry> {
 }
 
 /// Checks the settings of the log.
-pub fn check(config: &LogConfig) -> Result<()> {
-    match Filter::<Registry>::max_level_hint(&filter(config)?) {
+pub fn check_config(config: &LogConfig) -> Result<()> {
+    match Filter::<Registry>::max_level_hint(&level_filter(config)?) {
         _ if config.log.trim().is_empty() => Err(Error::Config("TIDINGS_LOG is empty: nothing would be logged".into())),
         Some(LevelFilter::OFF) => Err(Error::Config(format!("TIDINGS_LOG={}: nothing would be logged", config.log))),
         _ => Ok(()),
@@ -62,7 +62,7 @@ pub fn check(config: &LogConfig) -> Result<()> {
 
 /// Levels, and levels by module. A word that is no level would name a module and silence all others, as a misspelt
 /// level would. So such a word is an error.
-fn filter(config: &LogConfig) -> Result<Targets> {
+fn level_filter(config: &LogConfig) -> Result<Targets> {
     let wrong = |why: String| Error::Config(format!("TIDINGS_LOG={}: {why}", config.log));
     let words: Vec<&str> = config.log.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
     let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
@@ -78,7 +78,7 @@ fn filter(config: &LogConfig) -> Result<Targets> {
 
 /// Sends batches from a thread of its own, by HTTP as protobuf. The standard's own variables set samplers, headers and
 /// the attributes of the service (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, …).
-fn provider(endpoint: &str) -> Result<SdkTracerProvider> {
+fn trace_provider(endpoint: &str) -> Result<SdkTracerProvider> {
     // The message shows neither the URL nor the library's error, because the URL may contain a password.
     let unusable = || Error::Config("OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://localhost:4318".into());
     if !reqwest::Url::parse(endpoint).is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host()) {
@@ -103,12 +103,12 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
         return;
     }
     // A malformed `traceparent` is ignored.
-    let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&HeaderExtractor(headers)));
 }
 
-struct Headers<'a>(&'a HeaderMap);
+struct HeaderExtractor<'a>(&'a HeaderMap);
 
-impl Extractor for Headers<'_> {
+impl Extractor for HeaderExtractor<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.to_str().ok()
     }

@@ -11,7 +11,7 @@ const POP_ISOLATE: char = '\u{2069}';
 
 /// A direction that a text has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Opened {
+enum OpenDirection {
     /// An embedding or an override.
     Embedding,
     Isolate,
@@ -19,28 +19,28 @@ enum Opened {
 
 /// The directions that are open at one point of a text.
 #[derive(Clone, Debug, Default)]
-pub struct Closing {
-    opened: Vec<Opened>,
+pub struct DirectionStack {
+    opened: Vec<OpenDirection>,
     isolates: usize,
 }
 
-impl Closing {
+impl DirectionStack {
     /// Reads the next character. Returns `false` if it closes something that the text did not open. Such a character
     /// must be removed, because it would close something in the surrounding text.
-    pub fn read(&mut self, character: char) -> bool {
+    pub fn accept_character(&mut self, character: char) -> bool {
         match character {
-            '\u{202A}' | '\u{202B}' | '\u{202D}' | '\u{202E}' => self.opened.push(Opened::Embedding),
+            '\u{202A}' | '\u{202B}' | '\u{202D}' | '\u{202E}' => self.opened.push(OpenDirection::Embedding),
             '\u{2066}'..='\u{2068}' => {
-                self.opened.push(Opened::Isolate);
+                self.opened.push(OpenDirection::Isolate);
                 self.isolates += 1;
             }
-            POP_DIRECTION => return self.opened.pop_if(|last| *last == Opened::Embedding).is_some(),
+            POP_DIRECTION => return self.opened.pop_if(|last| *last == OpenDirection::Embedding).is_some(),
             POP_ISOLATE => {
                 if self.isolates == 0 {
                     return false;
                 }
                 // It also closes the embeddings within the isolate.
-                while self.opened.pop() == Some(Opened::Embedding) {}
+                while self.opened.pop() == Some(OpenDirection::Embedding) {}
                 self.isolates -= 1;
             }
             _ => {}
@@ -49,45 +49,45 @@ impl Closing {
     }
 
     /// The number of characters that close all open directions.
-    pub fn count(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.opened.len()
     }
 
     /// Closes all open directions, the last first.
-    pub fn close(&mut self, text: &mut String) {
+    pub fn close_all(&mut self, text: &mut String) {
         self.isolates = 0;
         for opened in self.opened.drain(..).rev() {
-            text.push(if opened == Opened::Embedding { POP_DIRECTION } else { POP_ISOLATE });
+            text.push(if opened == OpenDirection::Embedding { POP_DIRECTION } else { POP_ISOLATE });
         }
     }
 }
 
 /// The text, with everything closed on the line that opens it, and without unmatched closing characters.
-pub fn closed(text: &str) -> Cow<'_, str> {
+pub fn close_directions(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
-    let mut closing = Closing::default();
+    let mut closing = DirectionStack::default();
     let mut closed = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if ends_paragraph(character) {
-            closing.close(&mut closed);
+        if is_paragraph_end(character) {
+            closing.close_all(&mut closed);
         }
-        if closing.read(character) {
+        if closing.accept_character(character) {
             closed.push(character);
         }
     }
-    closing.close(&mut closed);
+    closing.close_all(&mut closed);
     Cow::Owned(closed)
 }
 
 /// Whether a character ends a paragraph of the algorithm, which closes all open directions.
-pub fn ends_paragraph(character: char) -> bool {
+pub fn is_paragraph_end(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2029}')
 }
 
 /// Whether a text contains right-to-left characters or characters that change the direction.
-pub fn reorders(text: &str) -> bool {
+pub fn has_reordering(text: &str) -> bool {
     let does = |character: char| {
         !character.is_ascii()
             && (is_control(character) || matches!(bidi_class(character), BidiClass::R | BidiClass::AL | BidiClass::AN))
@@ -117,8 +117,8 @@ mod tests {
             ("\u{202E}\u{2066}a\u{202C}", "\u{202E}\u{2066}a\u{2069}\u{202C}"),
             ("\u{202E}a\nb\u{2068}", "\u{202E}a\u{202C}\nb\u{2068}\u{2069}"),
         ] {
-            assert_eq!(closed(text), expected, "{text:?}");
-            assert_eq!(closed(expected), expected, "{text:?} is closed once");
+            assert_eq!(close_directions(text), expected, "{text:?}");
+            assert_eq!(close_directions(expected), expected, "{text:?} is closed once");
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
                 seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 text.push(signs[(seed >> 16) as usize % signs.len()]);
             }
-            let line = format!("by \u{2068}{}\u{2069} 12 commented", closed(&text));
+            let line = format!("by \u{2068}{}\u{2069} 12 commented", close_directions(&text));
             let info = BidiInfo::new(&line, None);
             let end = line.rfind(" 12 commented").unwrap();
             assert_eq!(info.paragraphs[0].level.number(), 0, "{text:?}");

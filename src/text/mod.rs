@@ -5,7 +5,7 @@ mod direction;
 mod mask;
 mod visible;
 
-pub use cut::{characters, cut, cut_trimmed, first_bytes};
-pub use direction::{Closing, closed, ends_paragraph, reorders};
+pub use cut::{character_count, first_bytes, shorten_text, shorten_trimmed};
+pub use direction::{DirectionStack, close_directions, has_reordering, is_paragraph_end};
 pub use mask::without_secret;
-pub use visible::{is_visible, one_line, paragraphs, shown_line};
+pub use visible::{display_line, is_visible, normalize_lines, one_line};

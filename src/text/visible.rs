@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::direction::closed;
+use super::direction::close_directions;
 
 /// Whether a text has a visible character: not only white space, control characters and ignorable characters.
 pub fn is_visible(text: &str) -> bool {
@@ -34,20 +34,20 @@ fn is_ignorable(character: char) -> bool {
     )
 }
 
-fn breaks_line(character: char) -> bool {
+fn is_line_break(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 /// One line: each run of line breaks and control characters is a space.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(breaks_line) {
+    if !text.contains(is_line_break) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
     let mut is_break = false;
     for character in text.chars() {
         let was_break = is_break;
-        is_break = breaks_line(character);
+        is_break = is_line_break(character);
         if !is_break {
             line.push(character);
         } else if !was_break {
@@ -58,8 +58,8 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Keeps line ends `\n` and `\r\n`, and tabs. Other line breaks become `\n`, other control characters become spaces.
-pub fn paragraphs(text: &str) -> Cow<'_, str> {
-    if !text.contains(|of| breaks_line(of) && !matches!(of, '\n' | '\t')) {
+pub fn normalize_lines(text: &str) -> Cow<'_, str> {
+    if !text.contains(|of| is_line_break(of) && !matches!(of, '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
     let mut lines = String::with_capacity(text.len());
@@ -77,8 +77,8 @@ pub fn paragraphs(text: &str) -> Cow<'_, str> {
 }
 
 /// A user's text as one line that does not reorder the text beside it. `None` if none of it is visible.
-pub fn shown_line(text: &str) -> Option<String> {
-    is_visible(text).then(|| closed(&one_line(text)).into_owned())
+pub fn display_line(text: &str) -> Option<String> {
+    is_visible(text).then(|| close_directions(&one_line(text)).into_owned())
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     fn a_line_has_no_breaks_and_lines_have_one_kind() {
         let text = "a\r\nb\u{2028}c\u{85}\u{B}d\0e\tf";
         assert_eq!(one_line(text), "a b c d e f");
-        assert_eq!(paragraphs(text), "a\r\nb\nc\n\nd e\tf");
-        assert_eq!(paragraphs("a\rb"), "a\nb");
+        assert_eq!(normalize_lines(text), "a\r\nb\nc\n\nd e\tf");
+        assert_eq!(normalize_lines("a\rb"), "a\nb");
     }
 }

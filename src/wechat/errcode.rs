@@ -2,7 +2,7 @@
 
 /// What can be done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FailureVerdict {
     /// Retry later.
     Later,
     /// Retry with a lower rate.
@@ -20,39 +20,39 @@ pub enum Verdict {
 }
 
 /// The known codes, from the documentation and reports of developers.
-const CODES: [(i64, Verdict); 20] = [
+const CODES: [(i64, FailureVerdict); 20] = [
     // The system is busy.
-    (-1, Verdict::Later),
+    (-1, FailureVerdict::Later),
     // The token: invalid or not the newest, invalid, expired.
-    (40001, Verdict::Token),
-    (40014, Verdict::Token),
-    (42001, Verdict::Token),
+    (40001, FailureVerdict::Token),
+    (40014, FailureVerdict::Token),
+    (42001, FailureVerdict::Token),
     // The open id is invalid; its user does not follow; is blocked by the account; has refused.
-    (40003, Verdict::Contact),
-    (43004, Verdict::Contact),
-    (43019, Verdict::Contact),
-    (43101, Verdict::Contact),
+    (40003, FailureVerdict::Contact),
+    (43004, FailureVerdict::Contact),
+    (43019, FailureVerdict::Contact),
+    (43101, FailureVerdict::Contact),
     // The template id has a wrong length; is unknown; is banned.
-    (40036, Verdict::Message),
-    (40037, Verdict::Message),
-    (43116, Verdict::Message),
+    (40036, FailureVerdict::Message),
+    (40037, FailureVerdict::Message),
+    (43116, FailureVerdict::Message),
     // A field named in the message is wrong; the content is blocked.
-    (47003, Verdict::Message),
-    (40249, Verdict::Message),
+    (47003, FailureVerdict::Message),
+    (40249, FailureVerdict::Message),
     // Too many per minute; too many concurrent messages to one user.
-    (45011, Verdict::Throttled),
-    (43108, Verdict::Throttled),
+    (45011, FailureVerdict::Throttled),
+    (43108, FailureVerdict::Throttled),
     // Too many per day.
-    (45009, Verdict::Quota),
+    (45009, FailureVerdict::Quota),
     // The account lacks the permission; the app id is invalid; the secret is wrong; the secret is missing.
-    (48001, Verdict::Account),
-    (40013, Verdict::Account),
-    (40125, Verdict::Account),
-    (41004, Verdict::Account),
+    (48001, FailureVerdict::Account),
+    (40013, FailureVerdict::Account),
+    (40125, FailureVerdict::Account),
+    (41004, FailureVerdict::Account),
 ];
 
 /// Classifies a code; `None` for success. An unknown code counts as temporary.
-pub fn verdict(code: i64) -> Option<Verdict> {
+pub fn classify_code(code: i64) -> Option<FailureVerdict> {
     let known = CODES.iter().find(|(of, _)| *of == code).map(|(_, verdict)| *verdict);
-    (code != 0).then(|| known.unwrap_or(Verdict::Later))
+    (code != 0).then(|| known.unwrap_or(FailureVerdict::Later))
 }

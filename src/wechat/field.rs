@@ -1,9 +1,9 @@
 //! Fits values into template fields. The field's kind is the prefix of its name.
 
-use crate::text::{characters, closed, cut, is_visible};
+use crate::text::{character_count, close_directions, is_visible, shorten_text};
 
 /// The limits of a kind of field.
-struct Holds {
+struct FieldLimits {
     kind: &'static str,
     characters: usize,
     /// Appended to a cut value; empty if the kind has no such sign.
@@ -12,28 +12,28 @@ struct Holds {
     nothing: &'static str,
 }
 
-const fn holds(kind: &'static str, characters: usize, mark: &'static str, nothing: &'static str) -> Holds {
-    Holds { kind, characters, mark, nothing }
+const fn field_limits(kind: &'static str, characters: usize, mark: &'static str, nothing: &'static str) -> FieldLimits {
+    FieldLimits { kind, characters, mark, nothing }
 }
 
 /// The kinds of field with values that may be cut.
 ///
 /// Numbers, amounts, times, phone numbers and number plates are not cut, because a part of one is another value. They
 /// are sent as they are; if one does not fit, WeChat's error names the field.
-const KINDS: [Holds; 7] = [
-    holds("thing", 20, "…", "-"),
-    holds("const", 20, "…", "-"),
-    holds("name", 10, "…", "-"),
+const KINDS: [FieldLimits; 7] = [
+    field_limits("thing", 20, "…", "-"),
+    field_limits("const", 20, "…", "-"),
+    field_limits("name", 10, "…", "-"),
     // Only Chinese characters.
-    holds("phrase", 5, "", "无"),
+    field_limits("phrase", 5, "", "无"),
     // ASCII digits, letters and signs.
-    holds("character_string", 32, "...", "-"),
-    holds("letter", 32, "", "-"),
-    holds("symbol", 5, "", "-"),
+    field_limits("character_string", 32, "...", "-"),
+    field_limits("letter", 32, "", "-"),
+    field_limits("symbol", 5, "", "-"),
 ];
 
 /// Fits a value into a field: one line, not empty, and not longer than its kind allows.
-pub fn fitted(name: &str, value: &str) -> String {
+pub fn fit_value(name: &str, value: &str) -> String {
     let line = value.split(|of: char| of.is_whitespace() || of.is_control()).filter(|part| !part.is_empty());
     let line = line.collect::<Vec<_>>().join(" ");
     let kind = name.trim_end_matches(|of: char| of.is_ascii_digit());
@@ -41,11 +41,11 @@ pub fn fitted(name: &str, value: &str) -> String {
     if !is_visible(&line) {
         return holds.map_or("-", |of| of.nothing).to_owned();
     }
-    let line = closed(&line).into_owned();
+    let line = close_directions(&line).into_owned();
     let Some(holds) = holds else { return line };
     // A name in Latin letters may be twice as long.
     let many = if kind == "name" && line.is_ascii() { 2 * holds.characters } else { holds.characters };
-    let fitting = cut(&line, many, holds.mark, characters);
+    let fitting = shorten_text(&line, many, holds.mark, character_count);
     // Empty if the first grapheme is longer than the kind allows and there is no mark.
     if fitting.is_empty() { holds.nothing.to_owned() } else { fitting }
 }

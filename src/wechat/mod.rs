@@ -15,11 +15,11 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Millis;
 use crate::config::WeChatConfig;
-use crate::egress::{Answer, Egress};
+use crate::egress::{EgressClient, EgressResponse};
 use crate::error::{Error, Result};
-use crate::text::{closed, first_bytes, one_line, without_secret};
-pub use errcode::Verdict;
-pub use field::fitted;
+use crate::text::{close_directions, first_bytes, one_line, without_secret};
+pub use errcode::FailureVerdict;
+pub use field::fit_value;
 
 /// Maximum characters of a token; the documentation asks for room for 512.
 const TOKEN_CHARACTERS: usize = 1024;
@@ -32,21 +32,21 @@ const TOLD_BYTES: usize = 400;
 
 /// Sends WeChat messages.
 #[derive(Debug)]
-pub struct WeChat {
-    egress: Egress,
+pub struct WeChatClient {
+    egress: EgressClient,
     /// Without a trailing slash.
     api: String,
 }
 
 /// Credentials of an account; never shown.
-pub struct Account<'a> {
+pub struct WeChatCredentials<'a> {
     pub app_id: &'a str,
     pub secret: &'a str,
 }
 
 /// How to request a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum TokenRequest {
     /// The current token: all callers get the same one until it expires.
     Usual,
     /// A new token at once. WeChat allows this 20 times a day, at least 30 s apart; otherwise it returns the current
@@ -55,7 +55,7 @@ pub enum Ask {
 }
 
 /// An access token.
-pub struct Granted {
+pub struct GrantedToken {
     pub token: String,
     /// How long to use it, in milliseconds.
     pub lasts: Millis,
@@ -63,7 +63,7 @@ pub struct Granted {
 
 /// A message to a follower of the account.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct WeChatMessage {
     /// The recipient's open id.
     pub to: String,
     /// The template id.
@@ -76,8 +76,8 @@ pub struct Message {
 
 /// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub verdict: Verdict,
+pub struct WeChatFailure {
+    pub verdict: FailureVerdict,
     /// HTTP status, if there was a response.
     pub status: Option<u16>,
     /// For the owner of the account, at most 500 bytes.
@@ -86,13 +86,13 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
 }
 
-impl Failure {
-    fn of(verdict: Verdict, status: Option<u16>, told: impl Into<String>) -> Self {
+impl WeChatFailure {
+    fn new(verdict: FailureVerdict, status: Option<u16>, told: impl Into<String>) -> Self {
         Self { verdict, status, told: told.into(), retry_after: None }
     }
 
     /// Removes a secret that WeChat's response may have repeated.
-    fn without(mut self, secret: &str) -> Self {
+    fn without_secret(mut self, secret: &str) -> Self {
         self.told = without_secret(&self.told, secret);
         self
     }
@@ -100,7 +100,7 @@ impl Failure {
 
 /// The common part of all responses. `errcode` may be missing if the request succeeded.
 #[derive(Deserialize)]
-struct Said {
+struct ApiResponse {
     errcode: Option<i64>,
     #[serde(default)]
     errmsg: String,
@@ -108,14 +108,14 @@ struct Said {
     expires_in: Option<u64>,
 }
 
-impl WeChat {
+impl WeChatClient {
     /// Creates it from the settings.
     ///
     /// Fails with `Config` if the API's address is not allowed.
-    pub fn new(egress: Egress, config: &WeChatConfig) -> Result<Self> {
+    pub fn new(egress: EgressClient, config: &WeChatConfig) -> Result<Self> {
         let api = config.api.trim_end_matches('/').to_owned();
-        let wrong = |error: Error| Error::Config(format!("TIDINGS_WECHAT_API {}", error.told()));
-        let url = egress.check(&api).map_err(wrong)?;
+        let wrong = |error: Error| Error::Config(format!("TIDINGS_WECHAT_API {}", error.log_message()));
+        let url = egress.check_url(&api).map_err(wrong)?;
         if url.query().is_some() {
             return Err(Error::Config("TIDINGS_WECHAT_API must not have a query".into()));
         }
@@ -123,20 +123,25 @@ impl WeChat {
     }
 
     /// Requests a token, in at most 15 s.
-    pub async fn token(&self, account: &Account<'_>, ask: Ask) -> Result<Granted, Failure> {
+    pub async fn request_token(
+        &self,
+        account: &WeChatCredentials<'_>,
+        ask: TokenRequest,
+    ) -> Result<GrantedToken, WeChatFailure> {
         let body = json!({
             "grant_type": "client_credential",
             "appid": account.app_id,
             "secret": account.secret,
-            "force_refresh": ask == Ask::Another,
+            "force_refresh": ask == TokenRequest::Another,
         });
-        let granted = self.post("stable_token", &body).await.and_then(granted);
-        granted.map_err(|failure| failure.without(account.secret))
+        let granted = self.post("stable_token", &body).await.and_then(parse_token);
+        granted.map_err(|failure| failure.without_secret(account.secret))
     }
 
     /// Sends a message, in at most 15 s. WeChat drops a second one with the same id within ten minutes.
-    pub async fn send(&self, token: &str, id: &str, message: &Message) -> Result<(), Failure> {
-        let data = message.fields.iter().map(|(name, value)| (name.clone(), json!({ "value": fitted(name, value) })));
+    pub async fn send(&self, token: &str, id: &str, message: &WeChatMessage) -> Result<(), WeChatFailure> {
+        let data =
+            message.fields.iter().map(|(name, value)| (name.clone(), json!({ "value": fit_value(name, value) })));
         let mut body = json!({
             "touser": message.to,
             "template_id": message.template,
@@ -149,56 +154,59 @@ impl WeChat {
         let sent = self
             .post(&format!("message/template/send?access_token={token}"), &body)
             .await
-            .and_then(|said| taken(&said));
-        sent.map_err(|failure| failure.without(token).without(&message.to))
+            .and_then(|said| check_accepted(&said));
+        sent.map_err(|failure| failure.without_secret(token).without_secret(&message.to))
     }
 
-    async fn post(&self, what: &str, body: &Value) -> Result<Said, Failure> {
+    async fn post(&self, what: &str, body: &Value) -> Result<ApiResponse, WeChatFailure> {
         let headers = [("content-type", "application/json".to_owned())];
         let url = format!("{}/cgi-bin/{what}", self.api);
         let answer = self.egress.post(&url, &headers, body.to_string().into_bytes()).await;
-        read(&answer.map_err(|failure| Failure::of(Verdict::Later, None, failure.message))?)
+        parse_response(&answer.map_err(|failure| WeChatFailure::new(FailureVerdict::Later, None, failure.message))?)
     }
 }
 
-fn read(answer: &Answer) -> Result<Said, Failure> {
+fn parse_response(answer: &EgressResponse) -> Result<ApiResponse, WeChatFailure> {
     let status = Some(answer.status);
     if !answer.is_success() {
-        let verdict = if matches!(answer.status, 429 | 502 | 504) { Verdict::Throttled } else { Verdict::Later };
-        let failure = Failure::of(verdict, status, format!("WeChat answered with status {}", answer.status));
-        return Err(Failure {
+        let verdict =
+            if matches!(answer.status, 429 | 502 | 504) { FailureVerdict::Throttled } else { FailureVerdict::Later };
+        let failure = WeChatFailure::new(verdict, status, format!("WeChat answered with status {}", answer.status));
+        return Err(WeChatFailure {
             retry_after: answer.retry_after.filter(|_| matches!(answer.status, 429 | 503)),
             ..failure
         });
     }
-    let said = serde_json::from_slice::<Said>(&answer.body);
-    let said = said.map_err(|_| Failure::of(Verdict::Later, status, "WeChat's answer is not JSON"))?;
+    let said = serde_json::from_slice::<ApiResponse>(&answer.body);
+    let said = said.map_err(|_| WeChatFailure::new(FailureVerdict::Later, status, "WeChat's answer is not JSON"))?;
     let code = said.errcode.unwrap_or_default();
-    match errcode::verdict(code) {
+    match errcode::classify_code(code) {
         Some(verdict) => {
-            let line = first_bytes(&closed(&one_line(&said.errmsg)), TOLD_BYTES);
+            let line = first_bytes(&close_directions(&one_line(&said.errmsg)), TOLD_BYTES);
             let told = format!("WeChat answered {code}: {line}");
-            Err(Failure::of(verdict, status, told))
+            Err(WeChatFailure::new(verdict, status, told))
         }
         None => Ok(said),
     }
 }
 
 /// Any proxy may send a response; only one with a code proves that WeChat accepted the message.
-fn taken(said: &Said) -> Result<(), Failure> {
+fn check_accepted(said: &ApiResponse) -> Result<(), WeChatFailure> {
     let is_said = said.errcode.is_some();
-    is_said.then_some(()).ok_or_else(|| Failure::of(Verdict::Later, Some(200), "WeChat answered without a code"))
+    is_said
+        .then_some(())
+        .ok_or_else(|| WeChatFailure::new(FailureVerdict::Later, Some(200), "WeChat answered without a code"))
 }
 
-fn granted(said: Said) -> Result<Granted, Failure> {
+fn parse_token(said: ApiResponse) -> Result<GrantedToken, WeChatFailure> {
     let is_token = |text: &String| {
         let is_part = |of: char| of.is_ascii_alphanumeric() || of == '-' || of == '_';
         (1..=TOKEN_CHARACTERS).contains(&text.len()) && text.chars().all(is_part)
     };
     let token = said.access_token.filter(is_token).zip(said.expires_in);
     let (token, seconds) =
-        token.ok_or_else(|| Failure::of(Verdict::Later, Some(200), "WeChat answered without a token"))?;
+        token.ok_or_else(|| WeChatFailure::new(FailureVerdict::Later, Some(200), "WeChat answered without a token"))?;
     let all = Duration::from_secs(seconds.min(86_400));
     let lasts = all.saturating_sub(EARLY).max(all / 2).max(LEAST);
-    Ok(Granted { token, lasts: Millis::try_from(lasts.as_millis()).unwrap_or_default() })
+    Ok(GrantedToken { token, lasts: Millis::try_from(lasts.as_millis()).unwrap_or_default() })
 }

@@ -1,15 +1,15 @@
 //! Tests of requests to WeChat and of how its responses are classified.
 
-use super::errcode::verdict;
-use super::{Answer, Verdict, WeChat, fitted, granted, read, taken};
+use super::errcode::classify_code;
+use super::{EgressResponse, FailureVerdict, WeChatClient, check_accepted, fit_value, parse_response, parse_token};
 use crate::config::{EgressConfig, WeChatConfig};
-use crate::egress::Egress;
+use crate::egress::EgressClient;
 
 #[test]
 fn the_api_stands_where_requests_may_lead() {
     let wechat = |api: &str| {
-        let egress = Egress::new(&EgressConfig::default()).unwrap();
-        WeChat::new(egress, &WeChatConfig { api: api.into() }).map_err(|error| error.to_string())
+        let egress = EgressClient::new(&EgressConfig::default()).unwrap();
+        WeChatClient::new(egress, &WeChatConfig { api: api.into() }).map_err(|error| error.to_string())
     };
     assert!(wechat("https://api.weixin.qq.com").is_ok() && wechat("https://proxy.example/wechat/").is_ok());
     for (api, why) in [
@@ -26,20 +26,20 @@ fn the_api_stands_where_requests_may_lead() {
 #[test]
 fn each_code_says_what_can_be_done() {
     let table = [
-        (Verdict::Later, vec![-1, 40164, 61004, 99999]),
-        (Verdict::Throttled, vec![45011, 43108]),
-        (Verdict::Token, vec![40001, 40014, 42001]),
-        (Verdict::Contact, vec![40003, 43004, 43019, 43101]),
-        (Verdict::Message, vec![40036, 40037, 43116, 47003, 40249]),
-        (Verdict::Quota, vec![45009]),
-        (Verdict::Account, vec![48001, 40013, 40125, 41004]),
+        (FailureVerdict::Later, vec![-1, 40164, 61004, 99999]),
+        (FailureVerdict::Throttled, vec![45011, 43108]),
+        (FailureVerdict::Token, vec![40001, 40014, 42001]),
+        (FailureVerdict::Contact, vec![40003, 43004, 43019, 43101]),
+        (FailureVerdict::Message, vec![40036, 40037, 43116, 47003, 40249]),
+        (FailureVerdict::Quota, vec![45009]),
+        (FailureVerdict::Account, vec![48001, 40013, 40125, 41004]),
     ];
     for (expected, codes) in table {
         for code in codes {
-            assert_eq!(verdict(code), Some(expected), "{code}");
+            assert_eq!(classify_code(code), Some(expected), "{code}");
         }
     }
-    assert_eq!(verdict(0), None);
+    assert_eq!(classify_code(0), None);
 }
 
 #[test]
@@ -79,13 +79,13 @@ fn a_value_fits_its_field() {
         ("date1", "", "-"),
         ("keyword1", &digits, &digits),
     ] {
-        assert_eq!(fitted(name, value), expected, "{name}: {value}");
+        assert_eq!(fit_value(name, value), expected, "{name}: {value}");
     }
 }
 
 /// A successful HTTP response.
-fn answer(text: &str) -> Answer {
-    Answer { status: 200, body: text.as_bytes().to_vec(), retry_after: None, is_private: false }
+fn answer(text: &str) -> EgressResponse {
+    EgressResponse { status: 200, body: text.as_bytes().to_vec(), retry_after: None, is_private: false }
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn only_wechat_says_that_it_has_taken_a_message() {
         ("", Some("WeChat's answer is not JSON")),
         ("[0]", Some("WeChat's answer is not JSON")),
     ] {
-        let told = read(&answer(text)).and_then(|said| taken(&said)).err();
+        let told = parse_response(&answer(text)).and_then(|said| check_accepted(&said)).err();
         assert_eq!(told.as_ref().map(|of| of.told.as_str()), why, "{text}");
-        assert!(told.is_none_or(|of| of.verdict == Verdict::Later), "{text}");
+        assert!(told.is_none_or(|of| of.verdict == FailureVerdict::Later), "{text}");
     }
 }
 
@@ -107,6 +107,6 @@ fn only_wechat_says_that_it_has_taken_a_message() {
 fn a_token_is_used_for_a_while_whatever_is_said_of_its_end() {
     for (seconds, lasts) in [(7200, 6_900_000), (600, 300_000), (60, 30_000), (0, 10_000), (u64::MAX, 86_100_000)] {
         let text = format!("{{\"access_token\":\"a-1\",\"expires_in\":{seconds}}}");
-        assert_eq!(read(&answer(&text)).and_then(granted).unwrap().lasts, lasts, "{seconds}");
+        assert_eq!(parse_response(&answer(&text)).and_then(parse_token).unwrap().lasts, lasts, "{seconds}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
@@ -109,9 +109,9 @@ pub fn draw<T>(of: &[T]) -> &T {
 }
 
 /// A token of the tenant `acme` that stays valid through every clock step.
-pub fn token(sub: &str, role: Role) -> String {
-    let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 8_000_000_000, scope: None };
-    sign(SECRET, &claims).expect("a token can be signed")
+pub fn token(sub: &str, role: CallerRole) -> String {
+    let claims = TokenClaims { tenant: "acme".into(), sub: sub.into(), role, exp: 8_000_000_000, scope: None };
+    sign_claims(SECRET, &claims).expect("a token can be signed")
 }
 
 /// A caller with a token that switches to another node when one fails.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join, join_all};
 use sea_orm::{ConnectionTrait, Database, Statement};
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::{sleep, timeout};
 
 use crate::report::database;
@@ -129,9 +129,9 @@ struct Stage {
     _logs: tempfile::TempDir,
 }
 
-fn token(tenant: &str, sub: &str, role: Role) -> String {
-    let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp: 8_000_000_000, scope: None };
-    sign(SECRET, &claims).expect("a token can be signed")
+fn token(tenant: &str, sub: &str, role: CallerRole) -> String {
+    let claims = TokenClaims { tenant: tenant.into(), sub: sub.into(), role, exp: 8_000_000_000, scope: None };
+    sign_claims(SECRET, &claims).expect("a token can be signed")
 }
 
 /// Retries a request until it succeeds. Panics after [`PATIENCE`].
@@ -149,7 +149,7 @@ async fn insist(node: &Process, token: &str, query: &str, variables: Value) -> V
 /// Sends a message and retries until the server acknowledges it.
 async fn send(node: &Process, tenant: &str, to: &str, title: &str) -> Value {
     let variables = json!({ "to": to, "title": title, "key": title });
-    insist(node, &token(tenant, "shop", Role::Service), SEND, variables).await
+    insist(node, &token(tenant, "shop", CallerRole::Service), SEND, variables).await
 }
 
 fn titles(of: &Value) -> Vec<String> {
@@ -170,7 +170,7 @@ struct Follower {
 impl Follower {
     /// Receives items until none has arrived for `quiet`. Reconnects when the session ends.
     async fn follow(&mut self, node: &Process, quiet: Duration) {
-        let token = token("acme", &self.name, Role::User);
+        let token = token("acme", &self.name, CallerRole::User);
         let mut until = Instant::now() + quiet;
         while Instant::now() < until {
             if self.after.is_none() {
@@ -229,7 +229,7 @@ impl Stage {
             Process::start_with(&url, &settings, Some(&one)).await,
             Process::start_with(&url, &settings, Some(&other)).await,
         ];
-        insist(&nodes[0], &token("acme", "operator", Role::Admin), SAVE_TYPE, json!({})).await;
+        insist(&nodes[0], &token("acme", "operator", CallerRole::Admin), SAVE_TYPE, json!({})).await;
         let counts = Counts::default();
         Some(Self { kind, primary, standby, switch, nodes, counts, _logs: logs })
     }
@@ -312,15 +312,15 @@ impl Stage {
         for number in 0..MANY {
             let (user, tenant) = (format!("lost-{number}"), format!("lostco-{number}"));
             send(node, "acme", &user, &format!("{user} lost")).await;
-            insist(node, &token("acme", &user, Role::User), LIST, json!({})).await;
-            insist(node, &token(&tenant, "operator", Role::Admin), SAVE_TYPE, json!({})).await;
+            insist(node, &token("acme", &user, CallerRole::User), LIST, json!({})).await;
+            insist(node, &token(&tenant, "operator", CallerRole::Admin), SAVE_TYPE, json!({})).await;
             send(node, &tenant, "ada", &format!("{tenant} lost")).await;
             self.counts.acknowledged += 2;
         }
         follow(&self.nodes, &mut followers, Duration::from_secs(1)).await;
         let mut lost_ids = Vec::new();
         for name in &kept {
-            let listed = insist(node, &token("acme", name, Role::User), LIST, json!({})).await;
+            let listed = insist(node, &token("acme", name, CallerRole::User), LIST, json!({})).await;
             lost_ids.push(listed["viewer"]["inbox"]["nodes"][0]["id"].clone());
         }
 
@@ -335,7 +335,7 @@ impl Stage {
         for number in 0..MANY {
             let (user, tenant) = (format!("new-{number}"), format!("newco-{number}"));
             send(other, "acme", &user, &format!("{user} new")).await;
-            insist(other, &token(&tenant, "operator", Role::Admin), SAVE_TYPE, json!({})).await;
+            insist(other, &token(&tenant, "operator", CallerRole::Admin), SAVE_TYPE, json!({})).await;
             send(other, &tenant, "ada", &format!("{tenant} new")).await;
         }
         // Send more than was lost. If the log continued where the replica ended, it would now have reached the cursors
@@ -363,8 +363,8 @@ impl Stage {
             for number in 0..MANY {
                 let (user, tenant) = (format!("lost-{number}"), format!("lostco-{number}"));
                 let asked = [
-                    (token("acme", &user, Role::User), LIST, format!("{user} lost")),
-                    (token(&tenant, "shop", Role::Service), SENT, format!("{tenant} lost")),
+                    (token("acme", &user, CallerRole::User), LIST, format!("{user} lost")),
+                    (token(&tenant, "shop", CallerRole::Service), SENT, format!("{tenant} lost")),
                 ];
                 for (token, query, own) in asked {
                     let Some(listed) = node.ask(&token, query, json!({})).await else {
@@ -385,12 +385,12 @@ impl Stage {
         // Announcements of a lost tenant's backend must not reach users of another tenant.
         for number in 0..MANY {
             let tenant = format!("lostco-{number}");
-            insist(node, &token(&tenant, "operator", Role::Admin), SAVE_TYPE, json!({})).await;
+            insist(node, &token(&tenant, "operator", CallerRole::Admin), SAVE_TYPE, json!({})).await;
             send(node, &tenant, "ada", &format!("{tenant} again")).await;
         }
         for number in 0..MANY {
             let tenant = format!("newco-{number}");
-            let listed = insist(other, &token(&tenant, "ada", Role::User), LIST, json!({})).await;
+            let listed = insist(other, &token(&tenant, "ada", CallerRole::User), LIST, json!({})).await;
             let strange = |title: &String| *title != format!("{tenant} new");
             foreign.extend(titles(&listed["viewer"]["inbox"]).into_iter().filter(strange));
         }
@@ -403,7 +403,7 @@ impl Stage {
     async fn judge(mut self, kept: &[String], lost_ids: &[Value], followers: &[Follower], loses: bool) -> Counts {
         let node = &self.nodes[0];
         for (place, name) in kept.iter().enumerate() {
-            let token = token("acme", name, Role::User);
+            let token = token("acme", name, CallerRole::User);
             let listed = insist(node, &token, LIST, json!({})).await;
             let mut all = titles(&listed["viewer"]["inbox"]);
             all.reverse();
@@ -435,7 +435,8 @@ impl Stage {
         }
         if !loses {
             for number in 0..MANY {
-                let listed = insist(node, &token("acme", &format!("lost-{number}"), Role::User), LIST, json!({})).await;
+                let listed =
+                    insist(node, &token("acme", &format!("lost-{number}"), CallerRole::User), LIST, json!({})).await;
                 self.counts.lost += usize::from(titles(&listed["viewer"]["inbox"]).is_empty());
             }
         }
@@ -475,7 +476,7 @@ impl Stage {
         let name = "kept-0";
         send(&self.nodes[0], "acme", name, "kept-0 before").await;
         self.standby_has_all().await;
-        let before = insist(&self.nodes[0], &token("acme", name, Role::User), LIST, json!({})).await;
+        let before = insist(&self.nodes[0], &token("acme", name, CallerRole::User), LIST, json!({})).await;
         self.switch.turn(&self.standby.address());
         self.says("read-only").await;
         let url = self.standby.url("tidings");
@@ -498,7 +499,7 @@ impl Stage {
         self.counts.seconds = back.elapsed().as_secs_f64();
         self.counts.acknowledged += 2;
         let cursor = before["viewer"]["overview"]["cursor"].clone();
-        let token = token("acme", name, Role::User);
+        let token = token("acme", name, CallerRole::User);
         let mut socket = Socket::subscribed(&self.nodes[0].address, &token, ITEMS, json!({ "after": cursor })).await;
         let heard = socket.try_hear().await.unwrap_or_default();
         if heard["payload"]["data"]["itemReceived"]["node"]["title"] != "kept-0 after" {
@@ -513,9 +514,9 @@ impl Stage {
         send(&self.nodes[0], "acme", "kept-0", "kept-0 before").await;
         self.standby.kill();
         let variables = json!({ "to": "kept-0", "title": "kept-0 waits", "key": "waits" });
-        let service = token("acme", "shop", Role::Service);
+        let service = token("acme", "shop", CallerRole::Service);
         // The second request is for another tenant, since it would otherwise wait for the row lock of the first.
-        let other = token("globex", "operator", Role::Admin);
+        let other = token("globex", "operator", CallerRole::Admin);
         let sent = self.nodes[0].ask(&service, SEND, variables.clone());
         let saved = self.nodes[1].ask(&other, SAVE_TYPE, json!({}));
         if join(sent, saved).await != (None, None) {
@@ -527,7 +528,7 @@ impl Stage {
         insist(&self.nodes[0], &service, SEND, variables).await;
         self.counts.seconds = back.elapsed().as_secs_f64();
         self.says("ready").await;
-        let listed = insist(&self.nodes[1], &token("acme", "kept-0", Role::User), LIST, json!({})).await;
+        let listed = insist(&self.nodes[1], &token("acme", "kept-0", CallerRole::User), LIST, json!({})).await;
         self.counts.acknowledged += 2;
         let all = titles(&listed["viewer"]["inbox"]);
         if all != ["kept-0 waits", "kept-0 before"] {

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
 use futures_util::stream::iter;
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::clock::{Clock, calendar};
+use tidings::auth::CallerRole;
+use tidings::clock::{Clock, to_date_time};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -99,16 +99,16 @@ impl Load {
         load.prepare().await;
         load.listen().await;
         for sender in 0..load.plan.senders {
-            load.actors.spawn(load.actor("shop", Role::Service).send_all(sender));
+            load.actors.spawn(load.actor("shop", CallerRole::Service).send_all(sender));
         }
         for person in 0..load.plan.people {
-            load.actors.spawn(load.actor(&name(person), Role::User).live(person));
+            load.actors.spawn(load.actor(&name(person), CallerRole::User).live(person));
         }
         load
     }
 
     /// Creates a client for this caller.
-    pub fn client(&self, sub: &str, role: Role) -> Client {
+    pub fn client(&self, sub: &str, role: CallerRole) -> Client {
         Client::new(token(sub, role), &self.http, &self.plan.ask_at, &self.pulse)
     }
 
@@ -132,7 +132,7 @@ impl Load {
         let asking = (0..self.plan.people).map(async |person| {
             self.ledger.book().forget_reads(person);
             let query = "mutation { markRead(select: { matching: {} }) { changedCount } }";
-            self.client(&name(person), Role::User).ask(Deed::Write, query, &json!({})).await;
+            self.client(&name(person), CallerRole::User).ask(Deed::Write, query, &json!({})).await;
         });
         join(join_all(asking), meanwhile).await;
     }
@@ -141,7 +141,7 @@ impl Load {
     pub async fn subscribe_in_vain(&self, (place, of): (usize, usize), meanwhile: impl Future) {
         let asking = self.listening().skip(place).step_by(of).map(async |person| {
             self.ledger.book().change_begins(&in_vain(person), person, true);
-            self.client(&name(person), Role::User).ask(Deed::Write, SUBSCRIBE, &topic_of(&in_vain(person))).await;
+            self.client(&name(person), CallerRole::User).ask(Deed::Write, SUBSCRIBE, &topic_of(&in_vain(person))).await;
         });
         join(join_all(asking), meanwhile).await;
     }
@@ -150,7 +150,7 @@ impl Load {
     pub async fn announce(&self) {
         let input = json!({ "type": "news", "audience": { "everyone": true }, "content": { "title": "to all" } });
         let draft = Draft { title: "to all".into(), input: json!({ "announcement": input }), to: To::Everyone };
-        self.actor("shop", Role::Service).send(vec![draft]).await;
+        self.actor("shop", CallerRole::Service).send(vec![draft]).await;
     }
 
     /// Sends more to the users who only listen than the buffers between the server and them can hold.
@@ -164,7 +164,7 @@ impl Load {
                 let input = json!({ "type": "news", "audience": { "users": users }, "content": content, "idempotencyKey": title });
                 Draft { title, input: json!({ "announcement": input }), to: To::People(people.clone()) }
             });
-            self.actor("shop", Role::Service).send(drafts.collect()).await;
+            self.actor("shop", CallerRole::Service).send(drafts.collect()).await;
         }
     }
 
@@ -176,7 +176,7 @@ impl Load {
                 "content": { "title": topic } });
             Draft { title: topic.clone(), input: json!({ "reminder": input }), to: To::Topic(topic) }
         });
-        self.actor("shop", Role::Service).send(drafts.collect()).await;
+        self.actor("shop", CallerRole::Service).send(drafts.collect()).await;
     }
 
     /// The users who only listen.
@@ -192,13 +192,13 @@ impl Load {
         }
     }
 
-    fn actor(&self, sub: &str, role: Role) -> Actor {
+    fn actor(&self, sub: &str, role: CallerRole) -> Actor {
         let (client, stop) = (self.client(sub, role), self.stop.subscribe());
         Actor { plan: self.plan.clone(), client, ledger: self.ledger.clone(), stop }
     }
 
     async fn prepare(&self) {
-        let admin = self.client("operator", Role::Admin);
+        let admin = self.client("operator", CallerRole::Admin);
         for (code, policy) in [("news", "MANUAL"), ("note", "MANUAL"), ("feed", "AUTO")] {
             let input = json!({ "code": code, "title": code, "readPolicy": policy });
             let query = "mutation($input: MessageTypeInput!) { saveMessageType(input: $input) { code } }";
@@ -230,7 +230,7 @@ impl Load {
     /// Opens all sessions and waits until they are open.
     async fn listen(&mut self) {
         let opening = self.everybody().map(async |person| {
-            let client = self.client(&name(person), Role::User);
+            let client = self.client(&name(person), CallerRole::User);
             let data = must(&client, "{ viewer { overview { cursor } } }", json!({})).await;
             let cursor = data["viewer"]["overview"]["cursor"].as_str().expect("it is a cursor").to_owned();
             let open = |cursor| {
@@ -476,5 +476,5 @@ pub const OVERVIEW: &str = "{ viewer { overview { unread { count } unseen { coun
 
 fn instant(from_now: Duration) -> Value {
     let millis = i64::try_from(from_now.as_millis()).expect("it is not for ever");
-    json!(calendar(Clock::System.now() + millis).to_rfc3339())
+    json!(to_date_time(Clock::System.now() + millis).to_rfc3339())
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::clock::{Clock, calendar};
+use tidings::auth::CallerRole;
+use tidings::clock::{Clock, to_date_time};
 use tokio::time::sleep;
 
 use crate::client::{Client, Deed};
@@ -92,12 +92,12 @@ pub async fn verdict(load: &Load) -> Verdict {
 
 /// Waits until everything that is due has been published.
 async fn wait_for_schedule(load: &Load) {
-    let service = load.client("shop", Role::Service);
+    let service = load.client("shop", CallerRole::Service);
     let until = Instant::now() + DUE_WITHIN;
     let query = "{ sentNotifications(first: 200, filter: { statuses: [SCHEDULED] }) { nodes { publishAt } } }";
     loop {
         let data = insist(&service, query, json!({})).await;
-        let soon = json!(calendar(Clock::System.now() + 10_000).to_rfc3339());
+        let soon = json!(to_date_time(Clock::System.now() + 10_000).to_rfc3339());
         let scheduled = data["sentNotifications"]["nodes"].as_array().expect("it is a list");
         let is_due = scheduled.iter().any(|one| one["publishAt"].as_str() < soon.as_str());
         if !is_due || Instant::now() > until {
@@ -113,7 +113,7 @@ async fn insist(client: &Client, query: &str, variables: Value) -> Value {
 }
 
 async fn truth(load: &Load, person: Person) -> Truth {
-    let client = load.client(&name(person), Role::User);
+    let client = load.client(&name(person), CallerRole::User);
     let sides = [list(&client, &json!({})).await, list(&client, &json!({ "state": "ARCHIVED" })).await];
     let overview = insist(&client, OVERVIEW, json!({})).await["viewer"]["overview"].take();
     let unread = list(&client, &json!({ "read": false })).await.len();

@@ -3,7 +3,7 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tower::ServiceExt;
 
 use crate::support::{TestApp, everyone, on_every_database};
@@ -96,12 +96,12 @@ on_every_database! {
     }
 
     async fn tenants_have_nothing_to_do_with_each_other(app) {
-        for operator in [app.admin(), app.stranger("op", Role::Admin)] {
+        for operator in [app.admin(), app.stranger("op", CallerRole::Admin)] {
             operator.define_type("release").await;
             operator.ask("mutation { saveUserGroup(code: \"design\") { code } }", json!({})).await;
             operator.ask("mutation { addUserGroupMembers(code: \"design\", users: [\"ada\"]) { code } }", json!({})).await;
         }
-        let theirs = app.stranger("ada", Role::User);
+        let theirs = app.stranger("ada", CallerRole::User);
         theirs.subscribe("7", &["comment"]).await;
         theirs.ask("mutation { followUser(user: \"ben\") { user { id } } }", json!({})).await;
         app.service().announce("release", everyone(), "everyone").await;
@@ -111,7 +111,7 @@ on_every_database! {
         app.service().message("release", "ada", "message").await;
         assert_eq!(app.user("ada").titles(json!({})).await, ["message", "named", "group", "everyone"]);
         assert!(theirs.titles(json!({})).await.is_empty());
-        let data = app.stranger("shop", Role::Service).ask("{ inboxUser(id: \"operator\") { user { id } } }", json!({})).await;
+        let data = app.stranger("shop", CallerRole::Service).ask("{ inboxUser(id: \"operator\") { user { id } } }", json!({})).await;
         assert_eq!(data["inboxUser"], Value::Null);
     }
 

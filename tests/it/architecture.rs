@@ -117,7 +117,7 @@ fn the_domain_knows_neither_graphql_nor_http() {
 #[test]
 fn values_know_neither_the_application_nor_statements() {
     for (path, text) in sources("src/model") {
-        for foreign in ["::App", "Sql", "ConnectionTrait"] {
+        for foreign in ["::App;", "::App}", "crate::app", "Sql", "ConnectionTrait"] {
             assert!(!text.contains(foreign), "{} mentions {foreign}", path.display());
         }
     }

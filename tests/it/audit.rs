@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use entity::audit_entry::{self, Entity as Entries};
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::support::{TestApp, everyone, on_every_database};
 
@@ -186,7 +186,7 @@ const OTHERS: [(&str, &str); 7] = [
 /// A new mutation must be added to one of the two lists.
 #[test]
 fn each_mutation_is_tried_or_it_is_said_why_not() {
-    let schema = tidings::graphql::Schema::sdl();
+    let schema = tidings::graphql::Schema::export_sdl();
     let mutations = schema.split("type Mutation {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
     // Every other part is a description.
     let lines = mutations.split("\"\"\"").step_by(2).flat_map(str::lines);
@@ -352,7 +352,7 @@ on_every_database! {
         assert_eq!(lines(app, json!({ "subject": { "kind": "GROUP", "id": "g3" } })).await, ["ADMIN saveUserGroup GROUP g3"]);
         assert_eq!(lines(app, json!({ "since": ats[3], "until": ats[0] })).await, all[1..4]);
         assert_eq!(app.admin().refused(LOG, json!({ "after": "x" })).await, "BAD_USER_INPUT after: is not a cursor of this list");
-        let stranger = app.stranger("ops", Role::Admin).ask(LOG, json!({})).await;
+        let stranger = app.stranger("ops", CallerRole::Admin).ask(LOG, json!({})).await;
         assert_eq!(stranger["auditLog"]["nodes"], json!([]));
         assert!(app.service().refused(LOG, json!({})).await.starts_with("FORBIDDEN"));
     }
@@ -379,7 +379,7 @@ on_every_database! {
         app.advance(TimeDelta::days(20));
         app.service().ask("mutation { saveUserGroup(code: \"new\") { code } }", json!({})).await;
         app.advance(TimeDelta::days(11));
-        tidings::domain::chore::sweep::sweep(&app.app).await.unwrap();
+        tidings::domain::chore::sweep::sweep_all(&app.app).await.unwrap();
         assert_eq!(lines(app, json!({})).await, ["SERVICE saveUserGroup GROUP new"]);
     }
 }
@@ -395,7 +395,7 @@ async fn who_is_believed_about_a_callers_address_is_listed() {
         ("127.0.0.1,10.0.0.7", "9.9.9.9, 10.0.0.7", "PUBLIC"),
         ("127.0.0.1,10.0.0.7", "9.9.9.9, 10.0.0.8, 10.0.0.7", "PRIVATE"),
     ] {
-        let change = |config: &mut tidings::config::Config| {
+        let change = |config: &mut tidings::config::ServerConfig| {
             config.connections.trusted_proxies = listed.parse().unwrap();
         };
         crate::support::with_settings(crate::support::Kind::Sqlite, change, async |app: &TestApp| {

@@ -172,12 +172,12 @@ async fn what_is_changed_past_the_board_is_counted() {
         app.admin().define_type("news").await;
         app.service().message("news", "ada", "hello").await;
         settled(app, "ada").await;
-        drift::measure(&app.app).await.unwrap();
+        drift::measure_drift(&app.app).await.unwrap();
         assert_eq!(app.app.metrics.overview_drift.get(), 0);
         app.by_hand("UPDATE inbox_item SET state = 2").await;
         app.by_hand("UPDATE users SET version = version + 1").await;
         settled(app, "ada").await;
-        drift::measure(&app.app).await.unwrap();
+        drift::measure_drift(&app.app).await.unwrap();
         assert_eq!(app.app.metrics.overview_drift.get(), 1);
     })
     .await;

@@ -2,9 +2,9 @@
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
-use tidings::domain::inbox::page::{End, Filter, Way, Window, statement};
-use tidings::domain::inbox::standing::Reach;
-use tidings::domain::overview::{self, Wish};
+use tidings::domain::inbox::page::{ItemFilter, PageEnd, PageStrategy, PageWindow, page_query};
+use tidings::domain::inbox::standing::ReadBound;
+use tidings::domain::overview::{self, OverviewRequest};
 use tidings::domain::{catalogue, tenant, user};
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
@@ -83,17 +83,18 @@ async fn days_of(app: &TestApp, user: &str) {
     actor.mark("markRead", json!({ "ids": [items[0]["id"]] })).await;
     actor.mark("markRead", json!({ "matching": {} })).await;
     actor.mark("deleteItems", json!({ "matching": {} })).await;
-    tidings::domain::tally::count(&app.app).await.unwrap();
+    tidings::domain::tally::update_counters(&app.app).await.unwrap();
     app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
 }
 
 /// The most rows that PostgreSQL reads in a step of Ada's list that names `what`.
-async fn rows_of(app: &TestApp, filter: &Filter, way: Way, what: &str) -> Option<usize> {
-    let tenant = tenant::named(&app.app, "acme").await.unwrap();
-    let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
-    let catalogue = catalogue::current(&app.app, &tenant).await.unwrap();
-    let window = Window { many: 20, end: End::Newest, older_than: None, newer_than: None };
-    let list = statement(&app.app, &tenant, user, (filter, way), window, (&catalogue, Reach::End)).into_statement();
+async fn rows_of(app: &TestApp, filter: &ItemFilter, way: PageStrategy, what: &str) -> Option<usize> {
+    let tenant = tenant::get_or_create(&app.app, "acme").await.unwrap();
+    let user = user::find_or_create_one(&app.app, &tenant, "user", "ada").await.unwrap();
+    let catalogue = catalogue::load_current(&app.app, &tenant).await.unwrap();
+    let window = PageWindow { many: 20, end: PageEnd::Newest, older_than: None, newer_than: None };
+    let list =
+        page_query(&app.app, &tenant, user, (filter, way), window, (&catalogue, ReadBound::End)).into_statement();
     most_rows(app, list, what).await
 }
 
@@ -287,7 +288,7 @@ on_every_database! {
         // Create the statistics that autovacuum would create for this many rows. Without them, PostgreSQL may sort all
         // items of a user.
         app.by_hand("ANALYZE inbox_item").await;
-        let rows = rows_of(app, &Filter::default(), Way::Walk, " on inbox_item").await;
+        let rows = rows_of(app, &ItemFilter::default(), PageStrategy::Walk, " on inbox_item").await;
         assert_eq!(rows, Some(63), "three pages, and no further");
     }
 
@@ -302,13 +303,13 @@ on_every_database! {
         if app.app.db.backend() != DbBackend::Postgres {
             return;
         }
-        let tenant = tenant::named(&app.app, "acme").await.unwrap();
-        let user = user::mention_one(&app.app, &tenant, "user", "ada").await.unwrap();
-        let types = &catalogue::current(&app.app, &tenant).await.unwrap().types;
-        let wish = Wish { cap: Some(99), ..Wish::default() };
+        let tenant = tenant::get_or_create(&app.app, "acme").await.unwrap();
+        let user = user::find_or_create_one(&app.app, &tenant, "user", "ada").await.unwrap();
+        let types = &catalogue::load_current(&app.app, &tenant).await.unwrap().types;
+        let wish = OverviewRequest { cap: Some(99), ..OverviewRequest::default() };
         for statistics in ["none", "those that autovacuum makes"] {
             let now = app.app.now();
-            let read = overview::statement(&app.app, &tenant, &[user], types, &wish, (Reach::End, now)).into_statement();
+            let read = overview::overview_query(&app.app, &tenant, &[user], types, &wish, (ReadBound::End, now)).into_statement();
             assert_eq!(most_rows(app, read, " on inbox_item").await, Some(100), "by {statistics}");
             app.by_hand("ANALYZE inbox_item").await;
         }
@@ -398,10 +399,10 @@ on_every_database! {
         app.admin().define_type("chat").await;
         send(app, (0..300).map(|_| message("ada", "chat", Some("ben"))).collect()).await;
         send(app, (0..3_000).map(|n| message(&format!("u{}", n % 20), "chat", Some("cleo"))).collect()).await;
-        let filter = Filter { sender: Some("cleo".into()), ..Filter::default() };
+        let filter = ItemFilter { sender: Some("cleo".into()), ..ItemFilter::default() };
         assert_eq!(app.user("ada").titles(json!({ "sender": "cleo" })).await, [""; 0]);
         if app.app.db.backend() == DbBackend::Postgres {
-            let rows = rows_of(app, &filter, Way::Ranges, " on notification").await;
+            let rows = rows_of(app, &filter, PageStrategy::Ranges, " on notification").await;
             assert!(rows <= Some(1), "{rows:?} for each item");
         }
     }

@@ -1,7 +1,7 @@
 //! Subscriptions, follows, groups and preferences: the channels that reach a user.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::support::{Actor, everyone, on_every_database};
 
@@ -202,7 +202,7 @@ on_every_database! {
         assert_eq!(all, ["u0", "u1", "u2", "u4", "u5", "u6"]);
         let by_user = app.user("u1").refused("{ userGroups { members { nodes { id } } } }", json!({})).await;
         assert!(by_user.starts_with("FORBIDDEN"), "{by_user}");
-        let stranger = app.stranger("shop", Role::Service).ask("{ userGroups { code } }", json!({})).await;
+        let stranger = app.stranger("shop", CallerRole::Service).ask("{ userGroups { code } }", json!({})).await;
         assert_eq!(stranger["userGroups"], json!([]));
         let wrong = app.service().refused(query, json!({ "after": "x" })).await;
         assert!(wrong.starts_with("BAD_USER_INPUT after"), "{wrong}");

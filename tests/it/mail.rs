@@ -9,22 +9,24 @@ mod template;
 mod wishes;
 
 use tidings::config::EgressConfig;
-use tidings::egress::Egress;
-use tidings::mail::{FailureKind, Letter, Mail, Relay};
+use tidings::egress::EgressClient;
+use tidings::mail::{MailSender, OutgoingEmail, SmtpFailureKind, SmtpRelay};
 
 use crate::support::relay::{Asks, Encryption, Manner, Relay as Server, Reply};
 
-fn mail() -> Mail {
-    Mail::new(Egress::new(&EgressConfig { allow: "127.0.0.1".parse().unwrap(), ..EgressConfig::default() }).unwrap())
+fn mail() -> MailSender {
+    MailSender::new(
+        EgressClient::new(&EgressConfig { allow: "127.0.0.1".parse().unwrap(), ..EgressConfig::default() }).unwrap(),
+    )
 }
 
-fn relay(url: &str) -> Relay {
-    Relay::read(url, "Shop <noreply@shop.example>", None).unwrap()
+fn relay(url: &str) -> SmtpRelay {
+    SmtpRelay::parse(url, "Shop <noreply@shop.example>", None).unwrap()
 }
 
-fn letter<'a>(to: &'a str, id: &'a str) -> Letter<'a> {
+fn letter<'a>(to: &'a str, id: &'a str) -> OutgoingEmail<'a> {
     let (subject, text, at) = ("Your order", "It is on its way.", 1_795_456_800_000);
-    Letter { to, subject, text, html: None, id, at, unsubscribe: None, language: None }
+    OutgoingEmail { to, subject, text, html: None, id, at, unsubscribe: None, language: None }
 }
 
 #[tokio::test]
@@ -39,8 +41,8 @@ async fn a_relay_keeps_what_it_took_and_nothing_else() {
         let to = format!("{to}@users.example");
         said.push(mail.send(&relay, &letter(&to, id)).await.map_err(|failure| (failure.kind, failure.code.unwrap())));
     }
-    let (later, full) = (Err((FailureKind::Later, 451)), Err((FailureKind::Deferred, 452)));
-    assert_eq!(said, [later, Ok(250), full, Err((FailureKind::Recipient, 550)), Ok(250)]);
+    let (later, full) = (Err((SmtpFailureKind::Later, 451)), Err((SmtpFailureKind::Deferred, 452)));
+    assert_eq!(said, [later, Ok(250), full, Err((SmtpFailureKind::Recipient, 550)), Ok(250)]);
     let got: Vec<_> = server.got().iter().map(|got| (got.to.clone(), got.header("message-id").unwrap())).collect();
     let kept = |to: &str, id: &str| (to.to_owned(), id.to_owned());
     assert_eq!(got, [kept("ada@users.example", "<1@shop.example>"), kept("eve@users.example", "<4@shop.example>")]);
@@ -77,7 +79,7 @@ async fn nobody_logs_in_where_the_relay_proves_to_be_nobody() {
         server.on(Asks::Quit, Reply::Closes);
         let url = format!("{scheme}://shop:hunter2@127.0.0.1:{}", server.port);
         let failure = mail().send(&relay(&url), &letter("ada@users.example", "1")).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Relay, "{failure}");
+        assert_eq!(failure.kind, SmtpFailureKind::Relay, "{failure}");
         assert!(failure.told.starts_with("the connection cannot be encrypted") && server.got().is_empty(), "{failure}");
     }
 }
@@ -103,7 +105,7 @@ async fn a_relay_that_ends_connections_is_tried_later() {
     }
     for _ in 0..3 {
         let failure = mail().send(&relay(&server.url()), &letter("ada@users.example", "1")).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Later, "{failure}");
+        assert_eq!(failure.kind, SmtpFailureKind::Later, "{failure}");
     }
     mail().send(&relay(&server.url()), &letter("ada@users.example", "1")).await.unwrap();
 }

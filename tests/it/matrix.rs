@@ -10,7 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tower::ServiceExt;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
@@ -112,7 +112,7 @@ async fn state(app: &TestApp) -> Value {
 }
 
 async fn furnish(app: &TestApp) {
-    for operator in [app.admin(), app.stranger("operator", Role::Admin)] {
+    for operator in [app.admin(), app.stranger("operator", CallerRole::Admin)] {
         operator.define_type("news").await;
         operator
             .ask("mutation { saveSubscriptionReason(code: \"cause\", actions: [\"comment\"]) { code } }", json!({}))
@@ -152,7 +152,7 @@ on_every_database! {
             ("ADMIN", app.admin()),
         ];
         let strangers =
-            [app.stranger("ada", Role::User), app.stranger("shop", Role::Service), app.stranger("operator", Role::Admin)];
+            [app.stranger("ada", CallerRole::User), app.stranger("shop", CallerRole::Service), app.stranger("operator", CallerRole::Admin)];
         let calls = types.calls();
         assert!(calls.len() > 40, "{} calls are walked", calls.len());
         assert!(calls.iter().filter(|call| call.kind == Kind::Subscription).count() > 2, "subscriptions are walked");
@@ -207,7 +207,7 @@ on_every_database! {
     async fn no_input_breaks_anything(app) {
         furnish(app).await;
         let types = Types::of(&app.user("ada")).await;
-        let foreign = app.stranger("ada", Role::User).items(json!({})).await[0]["id"].clone();
+        let foreign = app.stranger("ada", CallerRole::User).items(json!({})).await[0]["id"].clone();
         let mut walked = 0;
         // `inboxUser` has the same fields as `viewer`, so skip it.
         for call in types.calls().iter().filter(|call| !call.query.contains("inboxUser(id: \"ada\")")) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use crate::support::{Actor, Kind, TestApp, on_every_database, with_settings};
 use crate::webhook::number;
@@ -181,7 +181,7 @@ async fn is_limited(actor: &Actor<'_>, call: &str) -> bool {
 /// No combination of calls lets a user create more users than the limit.
 #[tokio::test]
 async fn users_that_a_user_makes_count_even_where_the_call_fails() {
-    let ten = |settings: &mut Config| settings.limits.user_makes = 10;
+    let ten = |settings: &mut ServerConfig| settings.limits.user_makes = 10;
     with_settings(Kind::Sqlite, ten, async |app| {
         app.admin().define_type("news").await;
         for (name, call) in [

@@ -10,11 +10,11 @@ async fn there_and_back(kind: Kind) {
         app.admin().define_type("release").await;
         app.service().announce("release", everyone(), "gone with the tables").await;
         let db = &app.app.db;
-        db.unmigrate().await.unwrap();
-        assert!(!db.migrations().await.unwrap().pending.is_empty());
+        db.revert_migrations().await.unwrap();
+        assert!(!db.migration_status().await.unwrap().pending.is_empty());
         db.migrate().await.unwrap();
         db.migrate().await.unwrap();
-        assert!(db.migrations().await.unwrap().pending.is_empty());
+        assert!(db.migration_status().await.unwrap().pending.is_empty());
         let anew = TestApp::start(app.app.config.database.url()).await;
         assert_eq!(anew.admin().ask("{ messageTypes { code } }", json!({})).await["messageTypes"], json!([]));
         anew.admin().define_type("release").await;
@@ -71,7 +71,7 @@ async fn migrations_that_lose_to_requests_are_tried_again() {
         };
         let (migrated, ()) = tokio::join!(app.app.db.migrate(), request);
         assert_eq!(migrated.unwrap(), ["m20261122_000016_profile_version", "m20261122_000017_used_actions"]);
-        assert!(app.app.db.migrations().await.unwrap().pending.is_empty());
+        assert!(app.app.db.migration_status().await.unwrap().pending.is_empty());
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! Rows of numbers, which PostgreSQL returns as one array per column: values and order must stay the same.
 
 use entity::numbers;
-use tidings::database::Sql;
+use tidings::database::SqlBuilder;
 use tidings::error::Result;
 
 use crate::support::{TestApp, on_every_database};
@@ -16,12 +16,12 @@ numbers! {
 
 /// Returns the pairs that satisfy `which`, the largest first.
 async fn pairs(app: &TestApp, which: &str) -> Result<Vec<Pair>> {
-    let mut sql = Sql::new(&app.app.db.read);
+    let mut sql = SqlBuilder::new(&app.app.db.read);
     sql.push("SELECT ")
-        .columns::<Pair>()
+        .push_columns::<Pair>()
         .push(" FROM (SELECT 1 AS a, 7 AS b UNION ALL SELECT 3, -9223372036854775807 ");
     sql.push("UNION ALL SELECT 2, NULL UNION ALL SELECT NULL, 4) p WHERE ").push(which).push(" ORDER BY p.a DESC");
-    sql.numbers(&app.app.db.read).await
+    sql.fetch_numbers(&app.app.db.read).await
 }
 
 on_every_database! {

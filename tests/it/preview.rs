@@ -140,7 +140,7 @@ on_every_database! {
         let send = "mutation($params: JSON) { sendMessage(input: { type: \"order\", receiver: \"new\", sender: \"newer\", \
             content: { params: $params }, strict: true }) { replayed } }";
         let why = service.refused(send, json!({ "params": {} })).await;
-        assert!(why.starts_with("BAD_USER_INPUT input.content: the template of \"order\" fails on this: title: "), "{why}");
+        assert!(why.starts_with("BAD_USER_INPUT input.content: makes the template of \"order\" fail: title: "), "{why}");
         let made = service.ask("{ searchUsers(text: \"new\") { id } }", json!({})).await;
         assert_eq!(made, json!({ "searchUsers": [] }));
 

@@ -2,9 +2,9 @@
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::domain::tenant;
-use tidings::domain::user::{Beginning, beginning};
+use tidings::domain::user::{PrefixField, select_by_prefix};
 
 use crate::support::{Actor, TestApp, on_every_database};
 
@@ -22,10 +22,10 @@ async fn found(actor: &Actor<'_>, text: &str, first: i64) -> Vec<String> {
 }
 
 /// The database's query plan of the search. Sequential scans are disabled, since PostgreSQL prefers them for few rows.
-async fn plan(app: &TestApp, of: (Beginning, &str)) -> String {
-    let tenant = tenant::named(&app.app, "acme").await.unwrap();
+async fn plan(app: &TestApp, of: (PrefixField, &str)) -> String {
+    let tenant = tenant::get_or_create(&app.app, "acme").await.unwrap();
     let db = &app.app.db.read;
-    let statement = beginning(db, &tenant, of, 20).into_statement();
+    let statement = select_by_prefix(db, &tenant, of, 20).into_statement();
     let backend = statement.db_backend;
     let words = if backend == DbBackend::Sqlite { "EXPLAIN QUERY PLAN" } else { "EXPLAIN" };
     let txn = app.app.db.begin().await.unwrap();
@@ -89,7 +89,7 @@ on_every_database! {
 
     async fn a_search_is_of_one_tenant_and_bounded(app) {
         named(&app.service(), &[("ada", "Ada")]).await;
-        assert!(found(&app.stranger("shop", Role::Service), "a", 20).await.is_empty());
+        assert!(found(&app.stranger("shop", CallerRole::Service), "a", 20).await.is_empty());
         let refused = async |text: &str, first: i64| app.service().refused(SEARCH, json!({ "text": text, "first": first })).await;
         assert!(refused("", 20).await.starts_with("BAD_USER_INPUT text"));
         assert!(refused(&"a".repeat(129), 20).await.starts_with("BAD_USER_INPUT text"));
@@ -106,7 +106,7 @@ on_every_database! {
             DbBackend::Sqlite => "sqlite_autoindex_users_1 (tenant_id=? AND external_id>? AND external_id<?)",
             _ => "users_external_id",
         };
-        for (of, index) in [((Beginning::Id, "u12"), of_ids), ((Beginning::Name, "name 12"), "users_folded_name")] {
+        for (of, index) in [((PrefixField::Id, "u12"), of_ids), ((PrefixField::Name, "name 12"), "users_folded_name")] {
             let plan = plan(app, of).await;
             assert!(plan.contains(index), "{plan}");
             let sorts = ["Sort", "filesort", "TEMP B-TREE", "Seq Scan", "SCAN u"];

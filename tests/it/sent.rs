@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -133,7 +133,7 @@ on_every_database! {
         assert!(refused(json!({ "groups": ["unknown"] })).await.starts_with("NOT_FOUND audience.groups"));
         assert!(refused(json!({ "everyone": false })).await.starts_with("BAD_USER_INPUT audience.everyone"));
         assert!(refused(json!({ "users": [] })).await.starts_with("BAD_USER_INPUT audience.users"));
-        let stranger = app.stranger("shop", Role::Service).ask(query, json!({ "audience": { "everyone": true } })).await;
+        let stranger = app.stranger("shop", CallerRole::Service).ask(query, json!({ "audience": { "everyone": true } })).await;
         assert_eq!(stranger["audienceSize"]["count"], 0);
         assert!(app.user("ada").refused(query, json!({ "audience": { "everyone": true } })).await.starts_with("FORBIDDEN"));
     }

@@ -14,7 +14,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use reqwest::Url;
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tower::ServiceExt;
 
 use crate::support::{Kind, TestApp, with_settings};
@@ -36,7 +36,7 @@ const WHO: &str = "{ viewer { id } }";
 const TYPES: &str = "mutation { saveMessageType(input: { code: \"news\", title: \"News\" }) { code } }";
 
 /// Members of the provider's group `operators` sign in as operators, and members of `support` as services.
-fn settings(config: &mut Config, provider: &Provider) {
+fn settings(config: &mut ServerConfig, provider: &Provider) {
     config.oidc.issuer = Some(provider.url());
     config.oidc.client_id = Some("tidings".into());
     config.oidc.client_secret = Some(CLIENT_SECRET.into());

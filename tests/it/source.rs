@@ -16,7 +16,7 @@ use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbBackend, Statemen
 use serde_json::{Value, json};
 use std::time::Duration;
 use tidings::config::SourcesConfig;
-use tidings::source::{Failure, FailureKind, Found, Query, Source, Sources};
+use tidings::source::{DataSource, DataSources, QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
 
 use crate::support::{Kind, TestDatabase};
 
@@ -54,7 +54,7 @@ struct Other {
     database: TestDatabase,
     /// A connection with its owner's privileges.
     owner: DatabaseConnection,
-    sources: Sources,
+    sources: DataSources,
 }
 
 /// Runs a test with a source over a new database. Unless `settings` change that, the source has one connection and a
@@ -74,11 +74,11 @@ async fn with(kind: Kind, settings: Value, test: impl AsyncFnOnce(&Other)) {
 }
 
 /// The sources of a configuration file.
-fn sources(entries: &Value) -> Sources {
+fn sources(entries: &Value) -> DataSources {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sources.json");
     std::fs::write(&file, entries.to_string()).unwrap();
-    Sources::read(&SourcesConfig { sources: Some(file) }, &|_| None).unwrap()
+    DataSources::load(&SourcesConfig { sources: Some(file) }, &|_| None).unwrap()
 }
 
 fn instant(text: &str) -> DateTime<Utc> {
@@ -86,17 +86,17 @@ fn instant(text: &str) -> DateTime<Utc> {
 }
 
 /// A query with the usual parameters.
-fn query(sql: &str) -> Query<'_> {
+fn query(sql: &str) -> SourceQuery<'_> {
     let now = instant("2026-11-21T08:00:00.123456Z");
-    Query { tenant: "acme", sql, now, since: None, timeout: Duration::from_mins(1), limit: 10_000 }
+    SourceQuery { tenant: "acme", sql, now, since: None, timeout: Duration::from_mins(1), limit: 10_000 }
 }
 
 impl Other {
-    fn source(&self) -> &Source {
-        self.sources.of("acme", "wms").unwrap()
+    fn source(&self) -> &DataSource {
+        self.sources.find_for_tenant("acme", "wms").unwrap()
     }
 
-    async fn scan(&self, sql: &str) -> Result<Found, Failure> {
+    async fn scan(&self, sql: &str) -> Result<QueryRows, QueryFailure> {
         let scan: BoxFuture<'_, _> = Box::pin(self.source().scan(query(sql)));
         scan.await
     }
@@ -108,9 +108,9 @@ impl Other {
         Value::Object(found.rows[0].clone())
     }
 
-    async fn refuses(&self, sql: &str) -> Failure {
+    async fn refuses(&self, sql: &str) -> QueryFailure {
         let failure = self.scan(sql).await.expect_err(sql);
-        assert_eq!(failure.kind, FailureKind::Refused, "{failure:?} of {sql}");
+        assert_eq!(failure.kind, QueryFailureKind::Refused, "{failure:?} of {sql}");
         failure
     }
 
@@ -129,17 +129,17 @@ impl Other {
 
 on_every_source! {
     async fn a_source_is_of_its_tenants_alone(other) {
-        assert!(other.sources.of("globex", "wms").is_none());
-        assert!(other.sources.of("acme", "shop").is_none());
-        assert_eq!(other.sources.list("globex").count(), 0);
-        assert_eq!(other.sources.list("acme").map(Source::name).collect::<Vec<_>>(), ["wms"]);
+        assert!(other.sources.find_for_tenant("globex", "wms").is_none());
+        assert!(other.sources.find_for_tenant("acme", "shop").is_none());
+        assert_eq!(other.sources.list_for_tenant("globex").count(), 0);
+        assert_eq!(other.sources.list_for_tenant("acme").map(DataSource::name).collect::<Vec<_>>(), ["wms"]);
         assert_eq!(other.source().max_rows(), 10_000);
     }
 
     async fn a_scan_finds_columns_also_where_there_are_no_rows(other) {
         other.by_hand("CREATE TABLE pallet (id INTEGER NOT NULL, place VARCHAR(9))").await;
         let found = other.scan("SELECT id, place AS shelf FROM pallet -- of all").await.unwrap();
-        assert_eq!(found, Found { columns: vec!["id".into(), "shelf".into()], rows: vec![], is_truncated: false });
+        assert_eq!(found, QueryRows { columns: vec!["id".into(), "shelf".into()], rows: vec![], is_truncated: false });
         other.by_hand("INSERT INTO pallet VALUES (1, 'A1'), (2, NULL)").await;
         let found = other.scan("SELECT id, place FROM pallet ORDER BY id;").await.unwrap();
         assert_eq!(json!(found.rows), json!([{ "id": 1, "place": "A1" }, { "id": 2, "place": null }]));
@@ -150,7 +150,7 @@ on_every_source! {
         other.by_hand("INSERT INTO pallet VALUES (1), (2), (3)").await;
         let sql = "SELECT id FROM pallet ORDER BY id";
         for (limit, many, is_truncated) in [(2, 2, true), (3, 3, false), (4, 3, false)] {
-            let found = other.source().scan(Query { limit, ..query(sql) }).await.unwrap();
+            let found = other.source().scan(SourceQuery { limit, ..query(sql) }).await.unwrap();
             assert_eq!((found.rows.len(), found.is_truncated), (many, is_truncated), "{limit}");
         }
     }
@@ -173,9 +173,9 @@ on_every_source! {
     }
 
     async fn a_source_is_not_the_database_of_the_server(other) {
-        assert!(other.sources.refuse_own("sqlite:elsewhere.db").is_ok());
-        assert!(other.sources.refuse_own("postgres://somebody@127.0.0.1/elsewhere").is_ok());
-        let told = other.sources.refuse_own(&other.database.url).unwrap_err().to_string();
+        assert!(other.sources.reject_own_database("sqlite:elsewhere.db").is_ok());
+        assert!(other.sources.reject_own_database("postgres://somebody@127.0.0.1/elsewhere").is_ok());
+        let told = other.sources.reject_own_database(&other.database.url).unwrap_err().to_string();
         assert!(told.contains("\"wms\" is the database of this server"), "{told}");
         if other.kind == Kind::Sqlite {
             let file = other.database.url.split_once(':').unwrap().1.split('?').next().unwrap().trim_start_matches("//").to_owned();
@@ -184,7 +184,7 @@ on_every_source! {
             std::os::unix::fs::symlink(&file, &link).unwrap();
             std::fs::hard_link(&file, &hard).unwrap();
             for path in [&link, &hard] {
-                assert!(other.sources.refuse_own(&format!("sqlite:{}?mode=rwc", path.display())).is_err(), "{}", path.display());
+                assert!(other.sources.reject_own_database(&format!("sqlite:{}?mode=rwc", path.display())).is_err(), "{}", path.display());
             }
             std::fs::remove_file(hard).unwrap();
         }
@@ -196,9 +196,9 @@ on_every_source! {
         assert!(plan.contains("pallet"), "{plan}");
         let failure = other.source().plan(query("ANALYZE SELECT 1")).await.unwrap_err();
         if other.kind == Kind::Sqlite {
-            assert_eq!((failure.kind, failure.position), (FailureKind::Failed, Some(9)), "{failure:?}");
+            assert_eq!((failure.kind, failure.position), (QueryFailureKind::Failed, Some(9)), "{failure:?}");
         } else {
-            assert_eq!((failure.kind, failure.position), (FailureKind::Refused, Some(1)));
+            assert_eq!((failure.kind, failure.position), (QueryFailureKind::Refused, Some(1)));
         }
         if other.kind == Kind::Postgres {
             let failure = other.source().plan(query("SELECT :now, nothing")).await.unwrap_err();

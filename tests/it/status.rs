@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Actor, Kind, OVERVIEWS, Socket, TestApp, everyone, on_every_database, with};
@@ -28,7 +28,7 @@ on_every_database! {
         assert_eq!(app.admin().ask(query, json!({})).await["serviceStatus"], expected(0));
         app.advance(TimeDelta::seconds(50));
         assert_eq!(app.admin().ask(query, json!({})).await["serviceStatus"], expected(30));
-        let stranger = app.stranger("ops", Role::Admin).ask(query, json!({})).await["serviceStatus"].take();
+        let stranger = app.stranger("ops", CallerRole::Admin).ask(query, json!({})).await["serviceStatus"].take();
         assert_eq!((&stranger["sentLastHour"], &stranger["scheduled"]["count"]), (&json!(0), &json!(0)));
         assert!(app.service().refused(query, json!({})).await.starts_with("FORBIDDEN"));
     }
@@ -48,7 +48,7 @@ on_every_database! {
             [&node["sessionCount"], &node["syncsLastMinute"], &node["errorsLastMinute"]].map(|count| count.as_i64().unwrap())
         };
         assert_eq!(counts(&app.admin().ask(NODES, json!({})).await), [0, 2, 1]);
-        let stranger = app.stranger("ops", Role::Admin);
+        let stranger = app.stranger("ops", CallerRole::Admin);
         assert_eq!(counts(&stranger.ask(NODES, json!({})).await), [0, 0, 0]);
     }
 }
@@ -57,7 +57,7 @@ on_every_database! {
 async fn told(app: &TestApp, tenant: &str) -> Value {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let actor = Actor::new(app, tenant, "ops", Role::Admin);
+        let actor = Actor::new(app, tenant, "ops", CallerRole::Admin);
         let status = actor.ask(NODES, json!({})).await["serviceStatus"].take();
         if status["nodes"][1]["sessionCount"].is_number() {
             return status;

@@ -1,7 +1,7 @@
 //! Text for readers: no "None", no line reversed by a name, no split characters, nothing invisible.
 
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use crate::after::{announce, update};
 use crate::mail::inbox::{address, letters, save_relay};
@@ -40,7 +40,7 @@ on_every_database! {
         call(app, &Value::Null).await;
         let shown = sent(app, json!({ "params": { "x": null }, "body": "own", "link": "/own" })).await;
         assert_eq!(shown, json!({ "title": "Comments", "body": "own", "link": "/own" }));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(letters(&relay), ["ada: Comments"]);
         let told = app.admin().ask("{ messageTypes { templateError } }", json!({})).await;
         assert_eq!(told["messageTypes"][0]["templateError"], "title: undefined value (line 1)");
@@ -58,7 +58,7 @@ on_every_database! {
         let shown = sent(app, json!({ "params": { "text": "a\0b\n\u{2067}c" } })).await;
         assert_eq!(shown["title"], "\u{2068}Mallory \u{202E}\u{202C}\u{2069} commented  on Pricing");
         assert_eq!(shown["body"], "a b\n\u{2067}c\u{2069}");
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let got = relay.got().pop().unwrap();
         assert!(got.header("subject").unwrap().starts_with("=?utf-8?b?4oGo"), "an isolate: {:?}", got.header("subject"));
         // Bidirectional controls are also closed in content that is shown as it was sent.
@@ -107,7 +107,7 @@ on_every_database! {
         let family = "👨\u{200D}👩\u{200D}👧\u{200D}👦";
         let shown = sent(app, json!({ "params": { "text": family.repeat(50) } })).await;
         assert_eq!(shown["title"], format!("{}…", family.repeat(36)));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(relay.got().len(), 1);
     }
 }

@@ -4,7 +4,7 @@ mod race;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -333,10 +333,10 @@ on_every_database! {
     async fn views_of_another_tenant_do_not_exist(app) {
         join(app, "team", &["ada"]).await;
         record(app, &[activity("team", None, "ours")]).await;
-        let theirs = app.stranger("ada", Role::User);
+        let theirs = app.stranger("ada", CallerRole::User);
         assert_eq!(unread(&theirs).await, ["= 0"]);
         assert_eq!(theirs.refused(VISIT, json!({ "key": key("team") })).await, "NOT_FOUND : no view \"chat/team\"");
-        let service = app.stranger("shop", Role::Service);
+        let service = app.stranger("shop", CallerRole::Service);
         service.ask(JOIN, json!({ "key": key("team"), "users": ["ada"] })).await;
         service.ask(RECORD, json!({ "inputs": [activity("team", None, "1"), activity("team", None, "2")] })).await;
         assert_eq!(unread(&theirs).await, ["team: 2", "= 2"]);

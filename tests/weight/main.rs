@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tempfile::TempDir;
 use tidings::app::App;
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tokio::sync::{Mutex, MutexGuard};
 
 #[global_allocator]
@@ -40,7 +40,7 @@ impl Weighed {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}?mode=rwc", folder.path().join("weight.db").display());
         let start = chrono::DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").unwrap();
-        let app = App::start(Config::over(&url, SECRET), Clock::set(start.to_utc())).await.unwrap();
+        let app = App::start(ServerConfig::for_database(&url, SECRET), Clock::fixed_at(start.to_utc())).await.unwrap();
         Self { app, _folder: folder, _alone: alone }
     }
 }

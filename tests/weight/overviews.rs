@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sea_orm::ConnectionTrait;
 use tidings::app::App;
-use tidings::domain::overview::{self, Wish};
+use tidings::domain::overview::{self, OverviewRequest};
 use tidings::domain::tenant::{self, Tenant};
 use tidings::domain::user;
 
@@ -14,11 +14,11 @@ use super::{Weighed, allocated};
 const USERS: usize = 2000;
 
 /// Reads overviews for the first time. Returns the bytes counted for them and the bytes allocated.
-async fn read(app: &Arc<App>, tenant: &Arc<Tenant>, names: &[String], wish: &Wish) -> (usize, usize) {
-    let users = user::mention(app, tenant, "users", names).await.unwrap();
+async fn read(app: &Arc<App>, tenant: &Arc<Tenant>, names: &[String], wish: &OverviewRequest) -> (usize, usize) {
+    let users = user::find_or_create(app, tenant, "users", names).await.unwrap();
     let (counted, before) = (app.caches.overviews.weight(), allocated());
     for users in users.chunks(200) {
-        assert_eq!(overview::of(app, tenant, users, wish).await.unwrap().len(), users.len());
+        assert_eq!(overview::load_overviews(app, tenant, users, wish).await.unwrap().len(), users.len());
     }
     let counted = usize::try_from(app.caches.overviews.weight() - counted).unwrap();
     (counted, allocated() - before)
@@ -32,7 +32,7 @@ fn names(of: &str) -> Vec<String> {
 async fn remembered_overviews_take_about_as_much_memory_as_is_counted() {
     let server = Weighed::start().await;
     let app = &server.app;
-    let tenant = tenant::named(app, "acme").await.unwrap();
+    let tenant = tenant::get_or_create(app, "acme").await.unwrap();
     let txn = app.db.begin().await.unwrap();
     for place in 0..100 {
         txn.execute_unprepared(&format!(
@@ -44,15 +44,18 @@ async fn remembered_overviews_take_about_as_much_memory_as_is_counted() {
     }
     txn.execute_unprepared("UPDATE tenant SET catalogue_version = catalogue_version + 1").await.unwrap();
     txn.commit().await.unwrap();
-    let all = Wish::default();
-    let some = Wish { types: Some((0..100).map(|place| format!("t{place}")).collect()), ..Wish::default() };
+    let all = OverviewRequest::default();
+    let some = OverviewRequest {
+        types: Some((0..100).map(|place| format!("t{place}")).collect()),
+        ..OverviewRequest::default()
+    };
     // Fill pools, caches and prepared statements first.
     read(app, &tenant, &names("warm"), &all).await;
 
     let empty = read(app, &tenant, &names("empty"), &all).await;
     let wishing = read(app, &tenant, &names("wishing"), &some).await;
     let busy = names("busy");
-    user::mention(app, &tenant, "users", &busy).await.unwrap();
+    user::find_or_create(app, &tenant, "users", &busy).await.unwrap();
     let txn = app.db.begin().await.unwrap();
     for kind in 0..3 {
         let seq = format!("u.id * 3 + {kind}");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tidings::app::App;
-use tidings::auth::{Claims, Role, sign};
-use tidings::domain::live::Live;
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
+use tidings::domain::live::LiveRooms;
 use tidings::http::Server;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
@@ -32,12 +32,12 @@ struct Client(WebSocket<TcpStream>);
 impl Client {
     fn open(address: SocketAddr, app: &App, name: &str) -> Self {
         let exp = app.now() / 1000 + 24 * 60 * 60;
-        let claims = Claims { tenant: "acme".into(), sub: name.into(), role: Role::User, exp, scope: None };
+        let claims = TokenClaims { tenant: "acme".into(), sub: name.into(), role: CallerRole::User, exp, scope: None };
         let mut request = format!("ws://{address}/graphql").into_client_request().unwrap();
         request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse().unwrap());
         let (socket, _) = client(request, TcpStream::connect(address).unwrap()).unwrap();
         let mut client = Self(socket);
-        let token = sign(SECRET, &claims).unwrap();
+        let token = sign_claims(SECRET, &claims).unwrap();
         client.say(&json!({ "type": "connection_init", "payload": { "authorization": format!("Bearer {token}") } }));
         client.hear("connection_ack");
         client
@@ -69,7 +69,7 @@ async fn a_socket_takes_what_is_promised() {
     let server = Weighed::start().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let serving = Server::new(server.app.clone(), Arc::new(Live::default()));
+    let serving = Server::new(server.app.clone(), Arc::new(LiveRooms::default()));
     tokio::spawn(serving.serve(listener, std::future::pending()));
     let open = async |of: &'static str, queries: &'static [&'static str]| {
         let app = server.app.clone();

@@ -9,7 +9,7 @@ use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Result, S
 use async_graphql_axum::GraphQL;
 use axum::Router;
 use sea_orm::FromQueryResult;
-use tidings::database::{Reader, connect};
+use tidings::database::{ReadPool, connect};
 
 use design::Design;
 
@@ -37,7 +37,7 @@ struct Query(Design);
 #[Object]
 impl Query {
     async fn overview(&self, ctx: &Context<'_>, tenant: String, user: i64) -> Result<Vec<TypeOverview>> {
-        self.0.overview(ctx.data_unchecked::<Reader>(), &tenant, user).await
+        self.0.overview(ctx.data_unchecked::<ReadPool>(), &tenant, user).await
     }
 }
 

@@ -69,8 +69,8 @@ struct Limit {
 pub async fn routes(url: &str, connections: u32, app: &Arc<App>) -> Result<Router> {
     let mut kinds = HashMap::new();
     for code in SCENES.into_iter().chain([SENDING]) {
-        let tenant = tenant::named(app, code).await?;
-        let catalogue = catalogue::current(app, &tenant).await?;
+        let tenant = tenant::get_or_create(app, code).await?;
+        let catalogue = catalogue::load_current(app, &tenant).await?;
         let all = catalogue.types.iter().map(|kind| (kind.id, kind.code.clone(), kind.title.clone())).collect();
         kinds.insert(code, Arc::new(all));
     }

@@ -7,15 +7,15 @@ use entity::ids::UserId;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tidings::app::App;
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::database::connect;
 use tidings::domain::catalogue::{self, MessageType};
-use tidings::domain::channel::{self, Listener, Target};
-use tidings::domain::inbox::mark::{self, Change, Match, Selection};
+use tidings::domain::channel::{self, ActionTarget, ListenerId};
+use tidings::domain::inbox::mark::{self, ItemChange, MarkFilter, MarkSelection};
 use tidings::domain::inbox::sync;
-use tidings::domain::notification::{self, Addressees, Content, Input, Patch};
+use tidings::domain::notification::{self, Addressees, NotificationChange, NotificationContent, NotificationInput};
 use tidings::domain::tenant::{self, Tenant};
-use tidings::domain::user::{self, By};
+use tidings::domain::user::{self, PerformedBy};
 use tidings::error::Result;
 
 const SMALL_ITEMS: usize = 100;
@@ -36,19 +36,19 @@ pub struct Scene {
 }
 
 pub async fn fill(url: &str, is_fresh: bool) -> Result<Scene> {
-    let config = Config::over(url, "never used, but it has to be there");
+    let config = ServerConfig::for_database(url, "never used, but it has to be there");
     let mut db = connect(url, 4).await?;
     db.migrate().await?;
     let heard = Heard::default();
     let observed = heard.clone();
-    db.observe(move |info| observed.lock().expect("nobody panics").push((info.statement.clone(), info.elapsed)));
-    let app = App::over(db, config, Clock::System).await?;
-    let tenant = tenant::named(&app, "acme").await?;
+    db.add_observer(move |info| observed.lock().expect("nobody panics").push((info.statement.clone(), info.elapsed)));
+    let app = App::start_with_database(db, config, Clock::System).await?;
+    let tenant = tenant::get_or_create(&app, "acme").await?;
     for place in 0..TYPES {
         catalogue::save_type(&app, &tenant, &message_type(place)).await?;
     }
     let names: Vec<String> = ["small", "large", "other"].map(Into::into).to_vec();
-    let users = user::mention(&app, &tenant, "users", &names).await?;
+    let users = user::find_or_create(&app, &tenant, "users", &names).await?;
     let scene = Scene { app, tenant, heard, small: users[0], large: users[1] };
     listen(&scene, scene.small, 3).await?;
     listen(&scene, scene.large, LARGE_SUBSCRIPTIONS).await?;
@@ -60,7 +60,7 @@ pub async fn fill(url: &str, is_fresh: bool) -> Result<Scene> {
     send(&scene, LARGE_UNREAD, |_| Addressees::Receiver("large".into())).await?;
     let noise = send(&scene, NOISE, unheard).await?;
     retract(&scene, &noise[..500]).await?;
-    sync::caught_up(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
+    sync::sync_to_end(&scene.app, &scene.tenant, &[scene.small, scene.large]).await?;
     if !is_fresh {
         analyze(&scene).await?;
     }
@@ -75,9 +75,10 @@ fn message_type(place: usize) -> MessageType {
 async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
     let prefix = if many == 50 { "noise" } else { "own" };
     for place in 0..many {
-        let target = Target { target_type: "doc".into(), id: format!("{prefix}-{place}") };
+        let target = ActionTarget { target_type: "doc".into(), id: format!("{prefix}-{place}") };
         let actions = vec!["comment".into()];
-        channel::subscribe(&scene.app, &scene.tenant, By::Partner, Listener::User(user), &target, actions).await?;
+        channel::subscribe(&scene.app, &scene.tenant, PerformedBy::Partner, ListenerId::User(user), &target, actions)
+            .await?;
     }
     Ok(())
 }
@@ -91,7 +92,7 @@ async fn crowd(scene: &Scene) -> Result<()> {
     }
     send(scene, TYPES, |_| Addressees::Groups(vec!["readers".into()])).await?;
     for name in &names[..300] {
-        read_everything(scene, user::mention_one(&scene.app, &scene.tenant, "user", name).await?).await?;
+        read_everything(scene, user::find_or_create_one(&scene.app, &scene.tenant, "user", name).await?).await?;
     }
     Ok(())
 }
@@ -101,10 +102,10 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
     let mut sent = Vec::with_capacity(many);
     let places: Vec<usize> = (0..many).collect();
     for places in places.chunks(1000) {
-        let input = |place: &usize| Input {
+        let input = |place: &usize| NotificationInput {
             message_type: format!("type-{}", place % TYPES),
             addressees: to(*place),
-            content: Content { title: Some(format!("Number {place}")), ..Content::default() },
+            content: NotificationContent { title: Some(format!("Number {place}")), ..NotificationContent::default() },
             sender: None,
             publish_at: None,
             expires_at: None,
@@ -114,8 +115,9 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
             sent_by: None,
             is_strict: false,
         };
-        let inputs: Vec<Input> = places.iter().map(input).collect();
-        let batch = notification::send(&scene.app, &scene.tenant, By::Partner, &inputs, |_| "input".into()).await?;
+        let inputs: Vec<NotificationInput> = places.iter().map(input).collect();
+        let batch =
+            notification::send(&scene.app, &scene.tenant, PerformedBy::Partner, &inputs, |_| "input".into()).await?;
         sent.extend(batch.into_iter().map(|of| of.notification.id));
     }
     Ok(sent)
@@ -124,7 +126,7 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
 /// Sets the expiry of a notification to `hours` from now.
 pub async fn put_off(scene: &Scene, sent: i64, hours: i64) -> Result<()> {
     let expires_at = Some(Some(scene.app.now() + hours * 60 * 60 * 1000));
-    let patch = Patch { expires_at, ..Patch::default() };
+    let patch = NotificationChange { expires_at, ..NotificationChange::default() };
     notification::update(&scene.app, &scene.tenant, sent, &patch).await?;
     Ok(())
 }
@@ -147,8 +149,8 @@ pub fn subscribers(id: &str) -> Addressees {
 }
 
 async fn read_everything(scene: &Scene, user: UserId) -> Result<()> {
-    let everything = Selection::Matching(Match::default());
-    mark::apply(&scene.app, &scene.tenant, user, &everything, Change::Read).await?;
+    let everything = MarkSelection::Matching(MarkFilter::default());
+    mark::apply(&scene.app, &scene.tenant, user, &everything, ItemChange::Read).await?;
     Ok(())
 }
 

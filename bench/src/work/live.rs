@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
@@ -118,7 +118,7 @@ async fn sockets(place: &Place, plan: &Plan, size: usize, (name, want): (&str, W
     let tenant = place.scene("sending").code;
     let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
     let postgres = Postgres::watch(&place.url).await?;
-    let service = token(tenant, "shop", Role::Service);
+    let service = token(tenant, "shop", CallerRole::Service);
     // Sync their inboxes and fill the server's caches before measuring.
     warm(&server, &service, size).await?;
     settle(&server, &service).await?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::database::{Database, connect};
 
 use super::comparison::{Comparison, agree};
@@ -57,7 +57,7 @@ pub async fn compared<'a>(place: &Place, tidings: &'a Server, others: &'a Server
     let (mut ours, mut limit) = (Vec::new(), Vec::new());
     let query = format!("{{ viewer {{ inbox(first: {EACH}, filter: {{ read: false }}) {{ nodes {{ id }} }} }} }}");
     for user in present(scene) {
-        let token = token(scene.code, &format!("u{user}"), Role::User);
+        let token = token(scene.code, &format!("u{user}"), CallerRole::User);
         let ids = tidings.data(&token, &query, json!({})).await?["viewer"]["inbox"]["nodes"].take();
         let ids = ids.as_array().cloned().unwrap_or_default();
         let row = scene.row(user);
@@ -126,7 +126,7 @@ async fn many(place: &Place, plan: &Plan, tidings: &Server) -> Result<Case> {
     let scene = place.scene("main");
     let (mut one, mut all, mut uncounted, mut reset) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for user in 0..data::SPECIAL {
-        let token = token(scene.code, &format!("unread-{user}"), Role::User);
+        let token = token(scene.code, &format!("unread-{user}"), CallerRole::User);
         let newest = "{ viewer { inbox(first: 1) { nodes { id } } } }";
         let item = tidings.data(&token, newest, json!({})).await?["viewer"]["inbox"]["nodes"][0]["id"].take();
         one.push(mark(&token, &json!({ "ids": [item] })));

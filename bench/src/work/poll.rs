@@ -1,6 +1,6 @@
 //! Polls: overviews that have not changed since the client's last request.
 
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::comparison::CLIENTS;
 use super::overview::{OVERVIEW, asks};
@@ -46,7 +46,7 @@ pub async fn unchanged(server: &Server, tenant: &str, users: impl Iterator<Item 
     let mut asks = Vec::new();
     for user in users {
         let ask = Ask::get(format!("/graphql?query={}", escaped(OVERVIEW)));
-        let ask = ask.by(&token(tenant, &user, Role::User));
+        let ask = ask.by(&token(tenant, &user, CallerRole::User));
         let known = tag(server.address, &ask).await?;
         asks.push(ask.unless(known));
     }

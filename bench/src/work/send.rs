@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tokio::process::Command;
 
 use super::comparison::{CLIENTS, Comparison, SAMPLE, agree};
@@ -97,7 +97,7 @@ fn kind(user: i64) -> String {
 }
 
 fn by_service(scene: &Scene, query: &str, variables: &Value) -> Ask {
-    Ask::graphql(&token(scene.code, "shop", Role::Service), &json!({ "query": query, "variables": variables }))
+    Ask::graphql(&token(scene.code, "shop", CallerRole::Service), &json!({ "query": query, "variables": variables }))
 }
 
 /// 64 clients that send messages, and 64 clients of pgbench that insert the same rows into copies of the tables with

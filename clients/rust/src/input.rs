@@ -438,7 +438,8 @@ inputs! {
 
     /// All settings of a mail relay.
     MailRelayInput {
-        /// `smtps://user:password@host:465`, or `smtp://user:password@host:587`; user name and password are percent-encoded.
+        /// `smtps://user:password@host:465`, or `smtp://user:password@host:587`; user name and password are
+        /// percent-encoded.
         url: String,
         /// The sender's address: `ada@example.com`, or `Ada <ada@example.com>`.
         from: String,

@@ -7,72 +7,72 @@ use sea_orm::sqlx::{self, Row, ValueRef};
 use sea_orm::{DbErr, QueryResult, RuntimeErr};
 
 use crate::ids::{Seq, TypeId, UserId};
-use crate::inbox_item::State;
-use crate::notification::Kind;
+use crate::inbox_item::ItemState;
+use crate::notification::NotificationKind;
 
 /// A type that is read from consecutive columns.
-pub trait Columns: Sized {
+pub trait FromColumns: Sized {
     /// The number of columns.
     const MANY: usize;
 
     /// Adds the columns to a SELECT.
-    fn write(text: &mut String);
+    fn push_columns(text: &mut String);
 
     /// Reads the columns, starting at index `from`.
-    fn read(row: &QueryResult, from: usize) -> Result<Self, DbErr>;
+    fn read_columns(row: &QueryResult, from: usize) -> Result<Self, DbErr>;
 }
 
 /// `None` if the first column is NULL, as in a LEFT JOIN without a match.
-impl<T: Columns> Columns for Option<T> {
+impl<T: FromColumns> FromColumns for Option<T> {
     const MANY: usize = T::MANY;
 
-    fn write(text: &mut String) {
-        T::write(text);
+    fn push_columns(text: &mut String) {
+        T::push_columns(text);
     }
 
-    fn read(row: &QueryResult, from: usize) -> Result<Self, DbErr> {
-        if is_null(row, from)? { Ok(None) } else { T::read(row, from).map(Some) }
+    fn read_columns(row: &QueryResult, from: usize) -> Result<Self, DbErr> {
+        if is_null(row, from)? { Ok(None) } else { T::read_columns(row, from).map(Some) }
     }
 }
 
 /// The columns of both, one after the other.
-impl<A: Columns, B: Columns> Columns for (A, B) {
+impl<A: FromColumns, B: FromColumns> FromColumns for (A, B) {
     const MANY: usize = A::MANY + B::MANY;
 
-    fn write(text: &mut String) {
-        A::write(text);
+    fn push_columns(text: &mut String) {
+        A::push_columns(text);
         text.push_str(", ");
-        B::write(text);
+        B::push_columns(text);
     }
 
-    fn read(row: &QueryResult, from: usize) -> Result<Self, DbErr> {
-        Ok((A::read(row, from)?, B::read(row, from + A::MANY)?))
+    fn read_columns(row: &QueryResult, from: usize) -> Result<Self, DbErr> {
+        Ok((A::read_columns(row, from)?, B::read_columns(row, from + A::MANY)?))
     }
 }
 
 /// A type that is read from one column.
-pub trait Column: Sized {
+pub trait FromColumn: Sized {
     /// Reads the column. NULL is an error unless the type is an [`Option`].
-    fn get(row: &QueryResult, place: usize) -> Result<Self, DbErr>;
+    fn read_column(row: &QueryResult, place: usize) -> Result<Self, DbErr>;
 }
 
-impl<T: Column> Column for Option<T> {
-    fn get(row: &QueryResult, place: usize) -> Result<Self, DbErr> {
-        if is_null(row, place)? { Ok(None) } else { T::get(row, place).map(Some) }
+impl<T: FromColumn> FromColumn for Option<T> {
+    fn read_column(row: &QueryResult, place: usize) -> Result<Self, DbErr> {
+        if is_null(row, place)? { Ok(None) } else { T::read_column(row, place).map(Some) }
     }
 }
 
 macro_rules! read {
     ($($of:ty),+) => {$(
-        impl Column for $of {
-            fn get(row: &QueryResult, place: usize) -> Result<Self, DbErr> {
+        impl FromColumn for $of {
+            fn read_column(row: &QueryResult, place: usize) -> Result<Self, DbErr> {
                 row.try_get_by_index(place)
             }
         }
     )+};
 }
 
-read!(i32, i64, String, Kind, Seq, State, TypeId, UserId);
+read!(i32, i64, String, NotificationKind, Seq, ItemState, TypeId, UserId);
 
 fn is_null(row: &QueryResult, place: usize) -> Result<bool, DbErr> {
     let is_null = if let Some(row) = row.try_as_pg_row() {
@@ -84,15 +84,15 @@ fn is_null(row: &QueryResult, place: usize) -> Result<bool, DbErr> {
     } else {
         Ok(true)
     };
-    is_null.map_err(unread)
+    is_null.map_err(unreadable_column)
 }
 
 /// The error for an unreadable column.
-pub(super) fn unread(cause: sqlx::Error) -> DbErr {
+pub(super) fn unreadable_column(cause: sqlx::Error) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(cause.into()))
 }
 
-/// Declares a struct that implements [`Columns`]: each field with its SELECT expression.
+/// Declares a struct that implements [`FromColumns`]: each field with its SELECT expression.
 #[macro_export]
 macro_rules! columns {
     ($(#[$about:meta])* $sees:vis struct $name:ident {
@@ -103,16 +103,16 @@ macro_rules! columns {
             $($(#[$what])* $shows $field: $of),+
         }
 
-        impl $crate::statement::Columns for $name {
+        impl $crate::statement::FromColumns for $name {
             const MANY: usize = [$($text),+].len();
 
-            fn write(text: &mut String) {
+            fn push_columns(text: &mut String) {
                 text.push_str(concat!($(", ", $text),+).trim_start_matches(", "));
             }
 
-            fn read(row: &$crate::statement::QueryResult, from: usize) -> Result<Self, $crate::statement::DbErr> {
+            fn read_columns(row: &$crate::statement::QueryResult, from: usize) -> Result<Self, $crate::statement::DbErr> {
                 let mut places = from..;
-                Ok(Self { $($field: $crate::statement::Column::get(row, places.next().unwrap_or(from))?),+ })
+                Ok(Self { $($field: $crate::statement::FromColumn::read_column(row, places.next().unwrap_or(from))?),+ })
             }
         }
     };

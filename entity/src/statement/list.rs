@@ -16,24 +16,24 @@ pub const LIST: usize = 1000;
 const LISTED: usize = 16;
 
 /// Conditions over lists.
-pub trait Among: ColumnTrait {
+pub trait InList: ColumnTrait {
     /// Whether the column is one of these values. At most [`LIST`] are allowed; an empty list matches nothing.
-    fn among<T>(self, db: &impl ConnectionTrait, values: &[T]) -> Expr
+    fn is_in_list<T>(self, db: &impl ConnectionTrait, values: &[T]) -> Expr
     where
         T: Clone + Into<Value> + Nullable,
     {
-        match array(db.get_database_backend(), values) {
+        match array_value(db.get_database_backend(), values) {
             Some(array) => Expr::col(self.as_column_ref()).eq(PgFunc::any(Expr::val(array))),
-            None => self.is_in(padded(values)),
+            None => self.is_in(pad_list(values)),
         }
     }
 }
 
-impl<C: ColumnTrait> Among for C {}
+impl<C: ColumnTrait> InList for C {}
 
 /// The values of a list, padded with the last one to a power of two, so that few different statements occur. An empty
 /// list becomes a single NULL, which matches nothing.
-pub fn padded<T: Clone + Into<Value> + Nullable>(values: &[T]) -> Vec<Value> {
+pub fn pad_list<T: Clone + Into<Value> + Nullable>(values: &[T]) -> Vec<Value> {
     debug_assert!(values.len() <= LIST, "a list of {} values", values.len());
     let Some(last) = values.last() else { return vec![T::null()] };
     let places = values.len().next_power_of_two().min(LIST.max(values.len()));
@@ -41,7 +41,7 @@ pub fn padded<T: Clone + Into<Value> + Nullable>(values: &[T]) -> Vec<Value> {
 }
 
 /// The values as one array, if they are many numbers and the database is PostgreSQL.
-pub fn array<T: Clone + Into<Value>>(backend: DbBackend, values: &[T]) -> Option<Value> {
+pub fn array_value<T: Clone + Into<Value>>(backend: DbBackend, values: &[T]) -> Option<Value> {
     debug_assert!(values.len() <= LIST, "a list of {} values", values.len());
     if backend != DbBackend::Postgres || values.len() <= LISTED {
         return None;

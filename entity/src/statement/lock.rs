@@ -4,7 +4,7 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{ConnectionTrait, DbBackend, QuerySelect};
 
 /// SELECTs that lock the rows they return until the transaction ends.
-pub trait Lock: QuerySelect {
+pub trait LockRows: QuerySelect {
     /// Prevents other transactions from changing or locking the rows.
     #[must_use]
     fn for_update(self, db: &impl ConnectionTrait) -> Self {
@@ -27,4 +27,4 @@ pub trait Lock: QuerySelect {
     }
 }
 
-impl<S: QuerySelect> Lock for S {}
+impl<S: QuerySelect> LockRows for S {}

@@ -9,7 +9,7 @@ const ROWS_PER_STATEMENT: usize = 1024;
 
 /// What to do with a row if its key exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing<'a, C> {
+pub enum ExistingRows<'a, C> {
     /// Keep the existing row and drop the new one.
     Kept,
     /// Fail the whole INSERT.
@@ -23,7 +23,7 @@ pub enum Existing<'a, C> {
 }
 
 /// Inserts rows, with values in the order of `columns`, and returns how many were new (meaningless with
-/// [`Existing::Merged`] and [`Existing::Summed`]).
+/// [`ExistingRows::Merged`] and [`ExistingRows::Summed`]).
 ///
 /// The lengths of the VALUES lists are powers of two, so that there are at most eleven different statements, which all
 /// become prepared. On PostgreSQL, where each statement is a round trip, the list is padded and a LIMIT drops the
@@ -32,7 +32,7 @@ pub async fn insert<C: ColumnTrait, const N: usize>(
     db: &impl ConnectionTrait,
     columns: [C; N],
     mut rows: Vec<[Value; N]>,
-    existing: Existing<'_, C>,
+    existing: ExistingRows<'_, C>,
 ) -> Result<u64, DbErr> {
     let mut inserted = 0;
     while !rows.is_empty() {
@@ -42,7 +42,7 @@ pub async fn insert<C: ColumnTrait, const N: usize>(
         let rest = rows.split_off(many);
         let beyond = rows[0].each_ref().map(Value::as_null);
         rows.resize(many.next_power_of_two(), beyond);
-        let (text, is_cut) = (text(backend, columns, &rows, existing), is_cut(backend, rows.len()));
+        let (text, is_cut) = (insert_text(backend, columns, &rows, existing), has_limit(backend, rows.len()));
         let mut values: Vec<Value> = rows.into_iter().flatten().collect();
         if is_cut {
             values.push(i64::try_from(many).unwrap_or(i64::MAX).into());
@@ -58,16 +58,16 @@ fn largest_power_of_two(at_most: usize) -> usize {
     1 << at_most.ilog2()
 }
 
-fn text<C: ColumnTrait, const N: usize>(
+fn insert_text<C: ColumnTrait, const N: usize>(
     backend: DbBackend,
     columns: [C; N],
     rows: &[[Value; N]],
-    existing: Existing<'_, C>,
+    existing: ExistingRows<'_, C>,
 ) -> String {
     let names = columns.each_ref().map(C::as_str).join(", ");
     let mut text = String::with_capacity(64 + names.len() + rows.len() * N * 6);
     let _ = write!(text, "INSERT INTO {} ({names}) ", C::EntityName::default().table_name());
-    let is_cut = is_cut(backend, rows.len());
+    let is_cut = has_limit(backend, rows.len());
     text.push_str(if is_cut { "SELECT * FROM (VALUES " } else { "VALUES " });
     for (row, values) in rows.iter().enumerate() {
         text.push_str(if row == 0 { "(" } else { ", (" });
@@ -78,7 +78,7 @@ fn text<C: ColumnTrait, const N: usize>(
                 _ => text.push('?'),
             }
             if is_cut && row == 0 {
-                text.push_str(cast(value));
+                text.push_str(cast_to_type(value));
             }
         }
         text.push(')');
@@ -87,34 +87,39 @@ fn text<C: ColumnTrait, const N: usize>(
         let _ = write!(text, ") v LIMIT ${}", rows.len() * N + 1);
     }
     match (existing, backend) {
-        (Existing::Refused, _) => {}
-        (Existing::Kept, DbBackend::MySql) => {
+        (ExistingRows::Refused, _) => {}
+        (ExistingRows::Kept, DbBackend::MySql) => {
             let any = columns.first().map_or("", C::as_str);
             let _ = write!(text, " ON DUPLICATE KEY UPDATE {any} = {any}");
         }
-        (Existing::Kept, _) => text.push_str(" ON CONFLICT DO NOTHING"),
-        (Existing::Merged { key, raised, replaced }, _) => {
+        (ExistingRows::Kept, _) => text.push_str(" ON CONFLICT DO NOTHING"),
+        (ExistingRows::Merged { key, raised, replaced }, _) => {
             let greatest = if backend == DbBackend::Sqlite { "max" } else { "GREATEST" };
             let raise = |old: &str, new: &str| format!("{greatest}(COALESCE({old}, 0), {new})");
-            let replaced = replaced.iter().map(|column| change(backend, column, |_, new| new.to_owned()));
-            let changes = raised.iter().map(|column| change(backend, column, raise)).chain(replaced);
-            merge(&mut text, backend, key, changes);
+            let replaced = replaced.iter().map(|column| column_assignment(backend, column, |_, new| new.to_owned()));
+            let changes = raised.iter().map(|column| column_assignment(backend, column, raise)).chain(replaced);
+            push_conflict_clause(&mut text, backend, key, changes);
         }
-        (Existing::Summed { key, summed }, _) => {
+        (ExistingRows::Summed { key, summed }, _) => {
             let add = |old: &str, new: &str| format!("{old} + {new}");
-            merge(&mut text, backend, key, summed.iter().map(|column| change(backend, column, add)));
+            push_conflict_clause(
+                &mut text,
+                backend,
+                key,
+                summed.iter().map(|column| column_assignment(backend, column, add)),
+            );
         }
     }
     text
 }
 
 /// Whether the statement has a LIMIT with the number of actual rows.
-fn is_cut(backend: DbBackend, places: usize) -> bool {
+fn has_limit(backend: DbBackend, places: usize) -> bool {
     backend == DbBackend::Postgres && places > 1
 }
 
 /// The cast that tells PostgreSQL the type of a VALUES column.
-fn cast(value: &Value) -> &'static str {
+fn cast_to_type(value: &Value) -> &'static str {
     match value {
         Value::Bool(_) => "::boolean",
         Value::SmallInt(_) => "::smallint",
@@ -127,14 +132,19 @@ fn cast(value: &Value) -> &'static str {
 }
 
 /// The assignment of a column, from its old and its new value.
-fn change<C: ColumnTrait>(backend: DbBackend, column: &C, merged: impl Fn(&str, &str) -> String) -> String {
+fn column_assignment<C: ColumnTrait>(backend: DbBackend, column: &C, merged: impl Fn(&str, &str) -> String) -> String {
     let name = column.as_str();
     let old = format!("{}.{name}", C::EntityName::default().table_name());
     let new = if backend == DbBackend::MySql { format!("VALUES({name})") } else { format!("excluded.{name}") };
     format!("{name} = {}", merged(&old, &new))
 }
 
-fn merge<C: ColumnTrait>(text: &mut String, backend: DbBackend, key: &[C], changes: impl Iterator<Item = String>) {
+fn push_conflict_clause<C: ColumnTrait>(
+    text: &mut String,
+    backend: DbBackend,
+    key: &[C],
+    changes: impl Iterator<Item = String>,
+) {
     if backend == DbBackend::MySql {
         text.push_str(" ON DUPLICATE KEY UPDATE ");
     } else {

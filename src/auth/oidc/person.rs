@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::auth::role::Role;
-use crate::auth::token::{NAME, is_name};
-use crate::config::{SignInConfig, TenantOf};
-use crate::text::{characters, cut, shown_line};
+use crate::auth::role::CallerRole;
+use crate::auth::token::{NAME, is_valid_name};
+use crate::config::{SignInConfig, TenantSource};
+use crate::text::{character_count, display_line, shorten_text};
 
 /// This claim counts only if the provider has verified it: at some providers people can enter any address.
 pub const EMAIL: &str = "email";
@@ -18,45 +18,45 @@ const NAME_CHARACTERS: usize = 128;
 
 /// A person who is allowed to sign in.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Person {
+pub struct IdentifiedPerson {
     pub tenant: String,
-    pub role: Role,
+    pub role: CallerRole,
     pub sub: String,
     pub name: String,
 }
 
-impl Person {
+impl IdentifiedPerson {
     /// Reads the claims. The error is a sentence for the person that says why they cannot sign in.
-    pub fn of(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Self, String> {
-        let sub = named(claims, &config.sub_claim)?;
+    pub fn from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Self, String> {
+        let sub = name_from_claim(claims, &config.sub_claim)?;
         let tenant = match &config.tenant {
-            TenantOf::All(tenant) => tenant.clone(),
-            TenantOf::Claim(claim) => named(claims, claim)?,
+            TenantSource::All(tenant) => tenant.clone(),
+            TenantSource::Claim(claim) => name_from_claim(claims, claim)?,
         };
-        let role = role(config, claims)?;
-        let name = ["name", "preferred_username"].into_iter().find_map(|name| called(claims.get(name)?));
+        let role = role_from_claims(config, claims)?;
+        let name = ["name", "preferred_username"].into_iter().find_map(|name| display_name(claims.get(name)?));
         Ok(Self { tenant, role, name: name.unwrap_or_else(|| sub.clone()), sub })
     }
 }
 
 /// The role that the values of the role claim give.
-fn role(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Role, String> {
-    let values = texts(claim(claims, &config.role_claim)?);
+fn role_from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Result<CallerRole, String> {
+    let values = claim_texts(find_claim(claims, &config.role_claim)?);
     let is_among = |listed: &[String]| values.iter().any(|value| listed.iter().any(|of| of == value));
     if is_among(&config.admins) {
-        return Ok(Role::Admin);
+        return Ok(CallerRole::Admin);
     }
     if is_among(&config.services) {
-        return Ok(Role::Service);
+        return Ok(CallerRole::Service);
     }
     Err(format!("No value of your claim “{}” gives access to the desk.", config.role_claim))
 }
 
 /// The single string value of a claim that names a tenant or user.
-fn named(claims: &Map<String, Value>, name: &str) -> Result<String, String> {
-    let values = texts(claim(claims, name)?);
+fn name_from_claim(claims: &Map<String, Value>, name: &str) -> Result<String, String> {
+    let values = claim_texts(find_claim(claims, name)?);
     match values.as_slice() {
-        [value] if is_name(value) => Ok((*value).to_owned()),
+        [value] if is_valid_name(value) => Ok((*value).to_owned()),
         [_] => Err(format!("Your claim “{name}” {NAME}.")),
         [] => Err(format!("Your claim “{name}” is not a text.")),
         _ => Err(format!("Your claim “{name}” has several values, but must have one.")),
@@ -64,7 +64,7 @@ fn named(claims: &Map<String, Value>, name: &str) -> Result<String, String> {
 }
 
 /// Finds a claim by its name, or by a dotted path for providers that nest objects.
-fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, String> {
+fn find_claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, String> {
     let along = || {
         let mut parts = name.split('.');
         let first = claims.get(parts.next()?)?;
@@ -81,7 +81,7 @@ fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, St
 }
 
 /// The strings of a claim that is a string or a list of strings.
-fn texts(value: &Value) -> Vec<&str> {
+fn claim_texts(value: &Value) -> Vec<&str> {
     match value {
         Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
         one => one.as_str().into_iter().collect(),
@@ -89,18 +89,18 @@ fn texts(value: &Value) -> Vec<&str> {
 }
 
 /// The display name, cleaned and shortened.
-fn called(value: &Value) -> Option<String> {
-    let name = shown_line(value.as_str()?)?;
-    Some(cut(name.trim(), NAME_CHARACTERS, "", characters))
+fn display_name(value: &Value) -> Option<String> {
+    let name = display_line(value.as_str()?)?;
+    Some(shorten_text(name.trim(), NAME_CHARACTERS, "", character_count))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Person;
-    use crate::auth::role::Role;
-    use crate::config::{SignInConfig, TenantOf};
+    use super::IdentifiedPerson;
+    use crate::auth::role::CallerRole;
+    use crate::config::{SignInConfig, TenantSource};
 
     fn config() -> SignInConfig {
         SignInConfig {
@@ -108,7 +108,7 @@ mod tests {
             client_id: "tidings".into(),
             client_secret: None,
             scopes: "openid".into(),
-            tenant: TenantOf::All("acme".into()),
+            tenant: TenantSource::All("acme".into()),
             role_claim: "groups".into(),
             admins: vec!["operators".into(), "root".into()],
             services: vec!["support".into()],
@@ -128,11 +128,11 @@ mod tests {
         claims
     }
 
-    fn found(config: &SignInConfig, changes: &Value) -> Result<Person, String> {
-        Person::of(config, claims(changes).as_object().unwrap())
+    fn found(config: &SignInConfig, changes: &Value) -> Result<IdentifiedPerson, String> {
+        IdentifiedPerson::from_claims(config, claims(changes).as_object().unwrap())
     }
 
-    fn role(config: &SignInConfig, changes: &Value) -> Result<Role, String> {
+    fn role(config: &SignInConfig, changes: &Value) -> Result<CallerRole, String> {
         found(config, changes).map(|person| person.role)
     }
 
@@ -140,11 +140,11 @@ mod tests {
     fn a_role_comes_from_one_of_several_values_and_the_higher_one_counts() {
         let config = config();
         for (groups, is) in [
-            (json!("operators"), Some(Role::Admin)),
-            (json!("support"), Some(Role::Service)),
-            (json!(["support", "operators"]), Some(Role::Admin)),
-            (json!(["a", "root"]), Some(Role::Admin)),
-            (json!(["a", "support", 7, null]), Some(Role::Service)),
+            (json!("operators"), Some(CallerRole::Admin)),
+            (json!("support"), Some(CallerRole::Service)),
+            (json!(["support", "operators"]), Some(CallerRole::Admin)),
+            (json!(["a", "root"]), Some(CallerRole::Admin)),
+            (json!(["a", "support", 7, null]), Some(CallerRole::Service)),
             (json!([]), None),
             (json!(["a"]), None),
             (json!("Operators"), None),
@@ -164,10 +164,10 @@ mod tests {
         let mut config = config();
         config.role_claim = "realm_access.roles".into();
         let within = |roles: Value| json!({ "realm_access": { "roles": roles } });
-        assert_eq!(role(&config, &within(json!(["support"]))), Ok(Role::Service));
+        assert_eq!(role(&config, &within(json!(["support"]))), Ok(CallerRole::Service));
         assert!(role(&config, &json!({ "realm_access": ["operators"] })).unwrap_err().contains("did not send"));
         config.role_claim = "https://acme.example/roles".into();
-        assert_eq!(role(&config, &json!({ "https://acme.example/roles": ["root"] })), Ok(Role::Admin));
+        assert_eq!(role(&config, &json!({ "https://acme.example/roles": ["root"] })), Ok(CallerRole::Admin));
     }
 
     #[test]
@@ -175,12 +175,12 @@ mod tests {
         let mut config = config();
         let person = found(&config, &json!({ "name": "Ada\nObi " })).unwrap();
         let (tenant, sub) = ("acme".to_owned(), "ada@example.com".to_owned());
-        assert_eq!(person, Person { tenant, role: Role::Admin, sub, name: "Ada Obi".into() });
+        assert_eq!(person, IdentifiedPerson { tenant, role: CallerRole::Admin, sub, name: "Ada Obi".into() });
         assert_eq!(found(&config, &json!({ "preferred_username": "ada" })).unwrap().name, "ada");
         assert_eq!(found(&config, &json!({})).unwrap().name, "ada@example.com");
 
         config.sub_claim = "sub".into();
-        config.tenant = TenantOf::Claim("org".into());
+        config.tenant = TenantSource::Claim("org".into());
         let of = |org: Value| found(&config, &json!({ "org": org })).map(|person| (person.tenant, person.sub));
         assert_eq!(of(json!("globex")), Ok(("globex".into(), "7".into())));
         assert_eq!(of(json!(["globex"])), Ok(("globex".into(), "7".into())));
@@ -209,9 +209,9 @@ mod tests {
             assert_eq!(found.is_ok(), is_let_in, "{verified}: {found:?}");
         }
         config.sub_claim = "sub".into();
-        assert_eq!(role(&config, &json!({ "email_verified": false })), Ok(Role::Admin), "it is not looked at");
+        assert_eq!(role(&config, &json!({ "email_verified": false })), Ok(CallerRole::Admin), "it is not looked at");
         (config.role_claim, config.admins) = ("email".into(), vec!["ada@example.com".into()]);
-        assert_eq!(role(&config, &json!({})), Ok(Role::Admin));
+        assert_eq!(role(&config, &json!({})), Ok(CallerRole::Admin));
         assert!(role(&config, &json!({ "email_verified": false })).is_err());
     }
 }

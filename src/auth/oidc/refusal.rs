@@ -2,7 +2,7 @@
 
 /// Why a sign-in fails.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum SignInRefusal {
     /// This browser has no open attempt: it began none, or the attempt has expired or ended.
     Unknown,
     /// The provider refused: its error code and description.

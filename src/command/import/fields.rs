@@ -4,11 +4,11 @@ use clap::ValueEnum;
 use serde_json::{Map, Value};
 use tidings::clock::{self, Millis};
 use tidings::error::{Error, Result};
-use tidings::json::is_reserved;
+use tidings::json::has_reserved_key;
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum FileFormat {
     /// RFC 4180, separated by commas, with the column names in the first line.
     Csv,
     /// One JSON object per line.
@@ -16,18 +16,18 @@ pub enum Format {
 }
 
 /// The values of a line. A missing column, null and an empty cell have no value.
-pub struct Fields {
+pub struct LineFields {
     said: Map<String, Value>,
-    format: Format,
+    format: FileFormat,
 }
 
-impl Fields {
-    pub fn of(said: Map<String, Value>, format: Format) -> Self {
+impl LineFields {
+    pub fn from_record(said: Map<String, Value>, format: FileFormat) -> Self {
         Self { said, format }
     }
 
     /// A string; ids may also be whole numbers.
-    pub fn text(&mut self, name: &str) -> Result<Option<String>> {
+    pub fn optional_text(&mut self, name: &str) -> Result<Option<String>> {
         match self.said.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -37,19 +37,19 @@ impl Fields {
     }
 
     /// A required string.
-    pub fn required(&mut self, name: &str) -> Result<String> {
-        self.text(name)?.ok_or_else(|| Error::bad_input(name, "is required"))
+    pub fn required_text(&mut self, name: &str) -> Result<String> {
+        self.optional_text(name)?.ok_or_else(|| Error::bad_input(name, "is required"))
     }
 
     /// A list of strings: an array, or in CSV one cell separated by semicolons.
-    pub fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>> {
+    pub fn text_list(&mut self, name: &str) -> Result<Option<Vec<String>>> {
         let text = |value| match value {
             Value::String(text) => Ok(text),
             _ => Err(Error::bad_input(name, "must be an array of strings")),
         };
         match (self.said.remove(name), self.format) {
             (None, _) => Ok(None),
-            (Some(Value::String(texts)), Format::Csv) => {
+            (Some(Value::String(texts)), FileFormat::Csv) => {
                 Ok(Some(texts.split(';').map(|text| text.trim().to_owned()).collect()))
             }
             (Some(Value::Array(texts)), _) => texts.into_iter().map(text).collect::<Result<_>>().map(Some),
@@ -58,10 +58,10 @@ impl Fields {
     }
 
     /// Any JSON; in CSV, the cell contains JSON text.
-    pub fn json(&mut self, name: &str) -> Result<Option<Value>> {
+    pub fn json_value(&mut self, name: &str) -> Result<Option<Value>> {
         match (self.said.remove(name), self.format) {
-            (Some(Value::String(text)), Format::Csv) => {
-                let json = Some(&text).filter(|text| !is_reserved(text.as_bytes()));
+            (Some(Value::String(text)), FileFormat::Csv) => {
+                let json = Some(&text).filter(|text| !has_reserved_key(text.as_bytes()));
                 let json = json.and_then(|text| serde_json::from_str(text).ok());
                 json.map(Some).ok_or_else(|| Error::bad_input(name, "must be JSON"))
             }
@@ -70,8 +70,8 @@ impl Fields {
     }
 
     /// An instant in the format of the API.
-    pub fn instant(&mut self, name: &str) -> Result<Option<Millis>> {
-        let text = self.text(name)?;
-        text.map(|text| clock::instant(&text).map_err(|why| Error::bad_input(name, why))).transpose()
+    pub fn optional_time(&mut self, name: &str) -> Result<Option<Millis>> {
+        let text = self.optional_text(name)?;
+        text.map(|text| clock::parse_instant(&text).map_err(|why| Error::bad_input(name, why))).transpose()
     }
 }

@@ -15,20 +15,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tidings::config::Config;
-use tidings::database::Use;
-use tidings::domain::tenant::{self, Needs};
+use tidings::config::ServerConfig;
+use tidings::database::FileAccess;
+use tidings::domain::tenant::{self, TenantContext};
 use tidings::error::{Error, Result};
 use tokio::time::sleep;
 
-use super::say::{note, say_done};
-use super::serve::start_over;
-use fields::Format;
-use file::{Lines, Source};
-use notifications::Notifications;
-use subscriptions::Subscriptions;
-use table::Table;
-use users::Users;
+use super::say::{print_progress, print_result};
+use super::serve::open_existing_app;
+use fields::FileFormat;
+use file::{ImportFile, ImportLines};
+use notifications::NotificationImport;
+use subscriptions::SubscriptionImport;
+use table::ImportTable;
+use users::UserImport;
 
 /// Lines per batch.
 const LINES: usize = 1000;
@@ -45,10 +45,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Options of `tidings import`.
 #[derive(Args)]
-pub struct Import {
+pub struct ImportCommand {
     /// Kind of rows in the file.
     #[arg(value_enum)]
-    what: What,
+    what: ImportKind,
     /// File to import; `-` for standard input.
     file: PathBuf,
     /// Tenant to import into; it must exist.
@@ -56,16 +56,16 @@ pub struct Import {
     tenant: String,
     /// Format of the file; required if its name does not end in .csv, .jsonl or .ndjson.
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<FileFormat>,
     /// Only check the file, and print what an import would do.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    config: Config,
+    config: ServerConfig,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum What {
+enum ImportKind {
     /// Columns: id, name, avatarUrl, locale, email, groups.
     Users,
     /// Columns: user, targetType, target, and actions or reason.
@@ -75,38 +75,38 @@ enum What {
     Notifications,
 }
 
-impl Import {
+impl ImportCommand {
     /// Imports the file and prints the result. Changes nothing if any line is invalid.
     pub async fn run(self) -> Result<()> {
-        let source = Source::open(&self.file, self.format)?;
-        let (_held, app) = start_over(self.config, Use::Beside).await?;
-        let tenant = tenant::existing(&app, &self.tenant).await?;
-        let work = Work { needs: (app.clone(), tenant), source, is_dry: self.dry_run };
+        let source = ImportFile::open(&self.file, self.format)?;
+        let (_held, app) = open_existing_app(self.config, FileAccess::Beside).await?;
+        let tenant = tenant::get_existing(&app, &self.tenant).await?;
+        let work = ImportTask { needs: (app.clone(), tenant), source, is_dry: self.dry_run };
         let told = match self.what {
-            What::Users => work.bring::<Users>().await,
-            What::Subscriptions => work.bring::<Subscriptions>().await,
-            What::Notifications => work.bring::<Notifications>().await,
+            ImportKind::Users => work.import_file::<UserImport>().await,
+            ImportKind::Subscriptions => work.import_file::<SubscriptionImport>().await,
+            ImportKind::Notifications => work.import_file::<NotificationImport>().await,
         };
         app.db.close().await;
         let done =
             if self.dry_run { "the file was checked and nothing was changed" } else { "everything was imported" };
-        say_done(&format!("{}\n", told?), done)
+        print_result(&format!("{}\n", told?), done)
     }
 }
 
-struct Work {
-    needs: Needs,
-    source: Source,
+struct ImportTask {
+    needs: TenantContext,
+    source: ImportFile,
     is_dry: bool,
 }
 
-impl Work {
-    async fn bring<T: Table>(&self) -> Result<String> {
+impl ImportTask {
+    async fn import_file<T: ImportTable>(&self) -> Result<String> {
         let name = self.source.name();
-        let many = self.check::<T>().await?;
+        let many = self.check_file::<T>().await?;
         let (mut table, mut lines, mut done) = (T::default(), self.source.lines(T::COLUMNS)?, 0);
         loop {
-            let (rows, bad) = step(&mut table, &mut lines);
+            let (rows, bad) = read_batch(&mut table, &mut lines);
             if let Some((line, error)) = bad.first() {
                 return Err(Error::Config(format!("{name}:{line}: {error}: the file changed during the import")));
             }
@@ -117,36 +117,36 @@ impl Work {
             done += rows.len() as u64;
             let rows: Vec<T::Row> = rows.into_iter().map(|(_, row)| row).collect();
             if self.is_dry {
-                table.count(&self.needs, rows).await?;
+                table.count_rows(&self.needs, rows).await?;
             } else {
-                patiently(&mut table, &self.needs, rows).await?;
+                import_with_retry(&mut table, &self.needs, rows).await?;
             }
             if done / TOLD > before {
-                note(&format!("{name}: {done} of {many} lines"));
+                print_progress(&format!("{name}: {done} of {many} lines"));
             }
         }
         let dry = if self.is_dry { " (dry run: nothing was changed)" } else { "" };
-        Ok(format!("{name}: {many} lines: {}{dry}", table.told()))
+        Ok(format!("{name}: {many} lines: {}{dry}", table.format_counts()))
     }
 
     /// Checks all lines, prints the invalid ones, and returns the number of lines.
-    async fn check<T: Table>(&self) -> Result<u64> {
+    async fn check_file<T: ImportTable>(&self) -> Result<u64> {
         let name = self.source.name();
         let (mut table, mut lines) = (T::default(), self.source.lines(T::COLUMNS)?);
         let (mut many, mut bad_count) = (0, 0);
         loop {
-            let (rows, mut bad) = step(&mut table, &mut lines);
+            let (rows, mut bad) = read_batch(&mut table, &mut lines);
             if rows.is_empty() && bad.is_empty() {
                 break;
             }
             many += rows.len() as u64;
             let (numbers, rows): (Vec<u64>, Vec<T::Row>) = rows.into_iter().unzip();
-            for (place, error) in table.check(&self.needs, &rows).await? {
+            for (place, error) in table.check_rows(&self.needs, &rows).await? {
                 bad.push((numbers[place], error.to_string()));
             }
             bad.sort();
             for (line, why) in bad.into_iter().take(BAD - bad_count) {
-                note(&format!("{name}:{line}: {why}"));
+                print_progress(&format!("{name}:{line}: {why}"));
                 bad_count += 1;
             }
             if bad_count == BAD {
@@ -162,14 +162,14 @@ impl Work {
 }
 
 /// Values with their line numbers.
-type Numbered<T> = Vec<(u64, T)>;
+type NumberedRows<T> = Vec<(u64, T)>;
 
 /// Reads the next batch; returns its valid rows and the errors of its other lines.
-fn step<T: Table>(table: &mut T, lines: &mut Lines) -> (Numbered<T::Row>, Numbered<String>) {
+fn read_batch<T: ImportTable>(table: &mut T, lines: &mut ImportLines) -> (NumberedRows<T::Row>, NumberedRows<String>) {
     let (mut rows, mut bad) = (Vec::new(), Vec::new());
     while rows.len() < LINES && bad.len() < BAD {
         let Some((line, said)) = lines.next() else { break };
-        let row = said.and_then(|mut said| table.read(&mut said).map_err(|error| error.to_string()));
+        let row = said.and_then(|mut said| table.parse_line(&mut said).map_err(|error| error.to_string()));
         match row {
             Ok(row) => rows.push((line, row)),
             Err(why) => bad.push((line, why)),
@@ -179,9 +179,9 @@ fn step<T: Table>(table: &mut T, lines: &mut Lines) -> (Numbered<T::Row>, Number
 }
 
 /// Imports a batch, and retries while the database is unavailable.
-async fn patiently<T: Table>(table: &mut T, needs: &Needs, rows: Vec<T::Row>) -> Result<()> {
+async fn import_with_retry<T: ImportTable>(table: &mut T, needs: &TenantContext, rows: Vec<T::Row>) -> Result<()> {
     for _ in 1..TRIES {
-        match table.make(needs, rows.clone()).await {
+        match table.import_rows(needs, rows.clone()).await {
             Err(Error::Unavailable(why)) => {
                 tracing::warn!("{why}: retrying");
                 sleep(PAUSE).await;
@@ -189,5 +189,5 @@ async fn patiently<T: Table>(table: &mut T, needs: &Needs, rows: Vec<T::Row>) ->
             made => return made,
         }
     }
-    table.make(needs, rows).await
+    table.import_rows(needs, rows).await
 }

@@ -1,26 +1,28 @@
 //! Earlier notifications, with their read and archived state.
 
 use tidings::clock::Millis;
-use tidings::domain::channel::Target;
-use tidings::domain::notification::{self, Addressees, Brought, Content, Foretold, Input, Past};
-use tidings::domain::tenant::Needs;
+use tidings::domain::channel::ActionTarget;
+use tidings::domain::notification::{
+    self, Addressees, ImportCounts, ImportedState, NotificationContent, NotificationInput, SeenMessages,
+};
+use tidings::domain::tenant::TenantContext;
 use tidings::error::{Error, Result};
 
-use super::fields::Fields;
-use super::table::{Table, by_column};
+use super::fields::LineFields;
+use super::table::{ImportTable, rename_field};
 
 /// Counts of the import.
 #[derive(Default)]
-pub struct Notifications {
-    brought: Brought,
+pub struct NotificationImport {
+    brought: ImportCounts,
     /// In a dry run: the notifications that earlier batches would have created, which the database does not have.
-    before: Foretold,
+    before: SeenMessages,
     /// `createdAt` of the previous line.
     created_at: Option<Millis>,
 }
 
-impl Table for Notifications {
-    type Row = Input;
+impl ImportTable for NotificationImport {
+    type Row = NotificationInput;
     const COLUMNS: &'static [&'static str] = &[
         "key",
         "type",
@@ -39,40 +41,40 @@ impl Table for Notifications {
         "archivedAt",
     ];
 
-    fn read(&mut self, line: &mut Fields) -> Result<Input> {
-        let created_at = line.instant("createdAt")?;
+    fn parse_line(&mut self, line: &mut LineFields) -> Result<NotificationInput> {
+        let created_at = line.optional_time("createdAt")?;
         let created_at = created_at.ok_or_else(|| Error::bad_input("createdAt", "is required"))?;
         if self.created_at.replace(created_at).is_some_and(|before| created_at < before) {
             let message = "must not be earlier than on the line before: sort the file from the oldest to the newest";
             return Err(Error::bad_input("createdAt", message));
         }
-        let target = match (line.text("targetType")?, line.text("target")?) {
-            (Some(target_type), Some(id)) => Some(Target { target_type, id }),
+        let target = match (line.optional_text("targetType")?, line.optional_text("target")?) {
+            (Some(target_type), Some(id)) => Some(ActionTarget { target_type, id }),
             (None, None) => None,
             _ => return Err(Error::bad_input("target", "must be given together with targetType")),
         };
-        let past = Past {
+        let past = ImportedState {
             created_at,
-            read_at: line.instant("readAt")?,
-            archived_at: line.instant("archivedAt")?,
+            read_at: line.optional_time("readAt")?,
+            archived_at: line.optional_time("archivedAt")?,
             target,
-            action: line.text("action")?,
+            action: line.optional_text("action")?,
         };
-        let content = Content {
-            title: line.text("title")?,
-            body: line.text("body")?,
-            link: line.text("link")?,
-            params: line.json("params")?,
-            data: line.json("data")?,
+        let content = NotificationContent {
+            title: line.optional_text("title")?,
+            body: line.optional_text("body")?,
+            link: line.optional_text("link")?,
+            params: line.json_value("params")?,
+            data: line.json_value("data")?,
         };
-        Ok(Input {
-            message_type: line.required("type")?,
-            addressees: Addressees::Receiver(line.required("receiver")?),
+        Ok(NotificationInput {
+            message_type: line.required_text("type")?,
+            addressees: Addressees::Receiver(line.required_text("receiver")?),
             content,
-            sender: line.text("sender")?,
+            sender: line.optional_text("sender")?,
             publish_at: None,
             expires_at: None,
-            idempotency_key: Some(line.required("key")?),
+            idempotency_key: Some(line.required_text("key")?),
             is_strict: false,
             past: Some(past),
             raised: None,
@@ -80,23 +82,27 @@ impl Table for Notifications {
         })
     }
 
-    async fn check(&mut self, (app, tenant): &Needs, rows: &[Input]) -> Result<Vec<(usize, Error)>> {
-        let unfit = notification::unfit(app, tenant, rows).await?;
-        Ok(unfit.into_iter().map(|(place, error)| (place, by_column(error))).collect())
+    async fn check_rows(
+        &mut self,
+        (app, tenant): &TenantContext,
+        rows: &[NotificationInput],
+    ) -> Result<Vec<(usize, Error)>> {
+        let unfit = notification::find_invalid(app, tenant, rows).await?;
+        Ok(unfit.into_iter().map(|(place, error)| (place, rename_field(error))).collect())
     }
 
-    async fn count(&mut self, (app, tenant): &Needs, rows: Vec<Input>) -> Result<()> {
-        self.brought.add(notification::would_bring(app, tenant, &rows, &mut self.before).await?);
+    async fn count_rows(&mut self, (app, tenant): &TenantContext, rows: Vec<NotificationInput>) -> Result<()> {
+        self.brought.add(notification::preview_import(app, tenant, &rows, &mut self.before).await?);
         Ok(())
     }
 
-    async fn make(&mut self, (app, tenant): &Needs, rows: Vec<Input>) -> Result<()> {
-        self.brought.add(notification::bring(app, tenant, rows).await?);
+    async fn import_rows(&mut self, (app, tenant): &TenantContext, rows: Vec<NotificationInput>) -> Result<()> {
+        self.brought.add(notification::import_messages(app, tenant, rows).await?);
         Ok(())
     }
 
-    fn told(&self) -> String {
-        let Brought { made, late, unwanted, there, others, old } = self.brought;
+    fn format_counts(&self) -> String {
+        let ImportCounts { made, late, unwanted, there, others, old } = self.brought;
         let mut told =
             vec![format!("{made} notifications created"), format!("{there} already existed"), format!("{old} too old")];
         for (many, what) in [

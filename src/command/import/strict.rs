@@ -6,21 +6,21 @@ use std::io::{self, Read};
 
 /// A misplaced quote.
 #[derive(Debug)]
-pub struct Misquoted {
+pub struct MisplacedQuote {
     pub line: u64,
     why: String,
 }
 
-impl Display for Misquoted {
+impl Display for MisplacedQuote {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)
     }
 }
 
-impl std::error::Error for Misquoted {}
+impl std::error::Error for MisplacedQuote {}
 
 #[derive(Clone, Copy)]
-enum At {
+enum CsvPosition {
     /// Before the first character of a field.
     Begin,
     Bare,
@@ -30,28 +30,30 @@ enum At {
     Quote(u64),
 }
 
-/// Passes bytes through until a quote is misplaced, then fails with [`Misquoted`].
-pub struct Strict<R> {
+/// Passes bytes through until a quote is misplaced, then fails with [`MisplacedQuote`].
+pub struct StrictCsvReader<R> {
     inner: R,
-    at: At,
+    at: CsvPosition,
     line: u64,
 }
 
-impl<R> Strict<R> {
-    pub fn over(inner: R) -> Self {
-        Self { inner, at: At::Begin, line: 1 }
+impl<R> StrictCsvReader<R> {
+    pub fn new(inner: R) -> Self {
+        Self { inner, at: CsvPosition::Begin, line: 1 }
     }
 
-    fn take(&mut self, byte: u8) -> Result<(), Misquoted> {
+    fn check_byte(&mut self, byte: u8) -> Result<(), MisplacedQuote> {
         self.at = match (self.at, byte) {
-            (At::Begin, b'"') => At::Quoted(self.line),
-            (At::Begin | At::Bare | At::Quote(_), b',' | b'\r' | b'\n') => At::Begin,
-            (At::Begin | At::Bare, _) => At::Bare,
-            (At::Quoted(from), b'"') => At::Quote(from),
-            (At::Quote(from), b'"') | (At::Quoted(from), _) => At::Quoted(from),
-            (At::Quote(_), _) => {
+            (CsvPosition::Begin, b'"') => CsvPosition::Quoted(self.line),
+            (CsvPosition::Begin | CsvPosition::Bare | CsvPosition::Quote(_), b',' | b'\r' | b'\n') => {
+                CsvPosition::Begin
+            }
+            (CsvPosition::Begin | CsvPosition::Bare, _) => CsvPosition::Bare,
+            (CsvPosition::Quoted(from), b'"') => CsvPosition::Quote(from),
+            (CsvPosition::Quote(from), b'"') | (CsvPosition::Quoted(from), _) => CsvPosition::Quoted(from),
+            (CsvPosition::Quote(_), _) => {
                 let why = "has text after a closing quote: write a quote within quotes twice";
-                return Err(Misquoted { line: self.line, why: why.into() });
+                return Err(MisplacedQuote { line: self.line, why: why.into() });
             }
         };
         self.line += u64::from(byte == b'\n');
@@ -59,19 +61,21 @@ impl<R> Strict<R> {
     }
 }
 
-impl<R: Read> Read for Strict<R> {
+impl<R: Read> Read for StrictCsvReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let unclosed =
-            |line, why: &str| io::Error::other(Misquoted { line, why: format!("opens a quote that is {why}") });
+            |line, why: &str| io::Error::other(MisplacedQuote { line, why: format!("opens a quote that is {why}") });
         let many = self.inner.read(buffer).map_err(|error| match self.at {
-            At::Quoted(line) if error.raw_os_error().is_none() => unclosed(line, &format!("not closed: {error}")),
+            CsvPosition::Quoted(line) if error.raw_os_error().is_none() => {
+                unclosed(line, &format!("not closed: {error}"))
+            }
             _ => error,
         })?;
         for byte in &buffer[..many] {
-            self.take(*byte).map_err(io::Error::other)?;
+            self.check_byte(*byte).map_err(io::Error::other)?;
         }
         match self.at {
-            At::Quoted(line) if many == 0 && !buffer.is_empty() => Err(unclosed(line, "never closed")),
+            CsvPosition::Quoted(line) if many == 0 && !buffer.is_empty() => Err(unclosed(line, "never closed")),
             _ => Ok(many),
         }
     }

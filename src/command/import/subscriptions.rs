@@ -1,60 +1,67 @@
 //! Subscriptions of users to actions on targets.
 
-use tidings::domain::channel::{self, Choice, Subscriber, Target};
-use tidings::domain::tenant::Needs;
+use tidings::domain::channel::{self, ActionChoice, ActionTarget, SubscriptionRequest};
+use tidings::domain::tenant::TenantContext;
 use tidings::error::{Error, Result};
 
-use super::fields::Fields;
-use super::table::{Table, by_column};
+use super::fields::LineFields;
+use super::table::{ImportTable, rename_field};
 
 /// Counts of the import.
 #[derive(Default)]
-pub struct Subscriptions {
+pub struct SubscriptionImport {
     made: u64,
     there: u64,
 }
 
 /// A user, and the actions of a target to subscribe to.
 #[derive(Clone)]
-pub struct Subscription {
+pub struct SubscriptionRow {
     /// Its `actions` are filled in once the choice is resolved.
-    subscriber: Subscriber,
-    what: Choice,
+    subscriber: SubscriptionRequest,
+    what: ActionChoice,
 }
 
-impl Subscriptions {
-    async fn resolved((app, tenant): &Needs, rows: Vec<Subscription>) -> Result<Vec<Subscriber>> {
+impl SubscriptionImport {
+    async fn resolve_rows(
+        (app, tenant): &TenantContext,
+        rows: Vec<SubscriptionRow>,
+    ) -> Result<Vec<SubscriptionRequest>> {
         let mut resolved = Vec::with_capacity(rows.len());
-        for Subscription { subscriber, what } in rows {
+        for SubscriptionRow { subscriber, what } in rows {
             let actions = channel::resolve_actions(app, tenant, what).await?;
-            resolved.push(Subscriber { actions, ..subscriber });
+            resolved.push(SubscriptionRequest { actions, ..subscriber });
         }
         Ok(resolved)
     }
 
-    fn add(&mut self, wanted: &[Subscriber], made: u64) {
+    fn add_counts(&mut self, wanted: &[SubscriptionRequest], made: u64) {
         self.made += made;
         self.there += wanted.iter().map(|of| of.actions.len() as u64).sum::<u64>() - made;
     }
 }
 
-impl Table for Subscriptions {
-    type Row = Subscription;
+impl ImportTable for SubscriptionImport {
+    type Row = SubscriptionRow;
     const COLUMNS: &'static [&'static str] = &["user", "targetType", "target", "actions", "reason"];
 
-    fn read(&mut self, line: &mut Fields) -> Result<Subscription> {
-        let target = Target { target_type: line.required("targetType")?, id: line.required("target")? };
-        let subscriber = Subscriber { user: line.required("user")?, target, actions: Vec::new() };
-        subscriber.check().map_err(by_column)?;
-        let what = match (line.texts("actions")?, line.text("reason")?) {
-            (Some(actions), None) => Choice::Actions(actions),
-            (None, Some(reason)) => Choice::Reason(reason),
+    fn parse_line(&mut self, line: &mut LineFields) -> Result<SubscriptionRow> {
+        let target = ActionTarget { target_type: line.required_text("targetType")?, id: line.required_text("target")? };
+        let subscriber = SubscriptionRequest { user: line.required_text("user")?, target, actions: Vec::new() };
+        subscriber.check().map_err(rename_field)?;
+        let what = match (line.text_list("actions")?, line.optional_text("reason")?) {
+            (Some(actions), None) => ActionChoice::Actions(actions),
+            (None, Some(reason)) => ActionChoice::Reason(reason),
             _ => return Err(Error::bad_input("actions", "or `reason` must be given, but not both")),
         };
-        Ok(Subscription { subscriber, what })
+        Ok(SubscriptionRow { subscriber, what })
     }
 
-    async fn check(&mut self, (app, tenant): &Needs, rows: &[Subscription]) -> Result<Vec<(usize, Error)>> {
+    async fn check_rows(
+        &mut self,
+        (app, tenant): &TenantContext,
+        rows: &[SubscriptionRow],
+    ) -> Result<Vec<(usize, Error)>> {
         let mut bad = Vec::new();
         for (place, row) in rows.iter().enumerate() {
             match channel::resolve_actions(app, tenant, row.what.clone()).await {
@@ -65,21 +72,21 @@ impl Table for Subscriptions {
         Ok(bad)
     }
 
-    async fn count(&mut self, needs: &Needs, rows: Vec<Subscription>) -> Result<()> {
-        let wanted = Self::resolved(needs, rows).await?;
-        let made = channel::would_subscribe(&needs.0, &needs.1, &wanted).await?;
-        self.add(&wanted, made);
+    async fn count_rows(&mut self, needs: &TenantContext, rows: Vec<SubscriptionRow>) -> Result<()> {
+        let wanted = Self::resolve_rows(needs, rows).await?;
+        let made = channel::count_new_subscriptions(&needs.0, &needs.1, &wanted).await?;
+        self.add_counts(&wanted, made);
         Ok(())
     }
 
-    async fn make(&mut self, needs: &Needs, rows: Vec<Subscription>) -> Result<()> {
-        let wanted = Self::resolved(needs, rows).await?;
+    async fn import_rows(&mut self, needs: &TenantContext, rows: Vec<SubscriptionRow>) -> Result<()> {
+        let wanted = Self::resolve_rows(needs, rows).await?;
         let made = channel::subscribe_all(&needs.0, &needs.1, &wanted).await?;
-        self.add(&wanted, made);
+        self.add_counts(&wanted, made);
         Ok(())
     }
 
-    fn told(&self) -> String {
+    fn format_counts(&self) -> String {
         format!("{} subscriptions created, {} already existed", self.made, self.there)
     }
 }

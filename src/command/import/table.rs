@@ -1,29 +1,29 @@
 //! What the import needs to know about a kind of file.
 
-use tidings::domain::tenant::Needs;
+use tidings::domain::tenant::TenantContext;
 use tidings::error::{Error, Result};
 
-use super::fields::Fields;
+use super::fields::LineFields;
 
 /// A kind of file.
-pub trait Table: Default {
+pub trait ImportTable: Default {
     /// A parsed line.
     type Row: Clone;
     const COLUMNS: &'static [&'static str];
     /// Parses a line. Fails if the line is invalid by itself or does not fit the line before it.
-    fn read(&mut self, line: &mut Fields) -> Result<Self::Row>;
+    fn parse_line(&mut self, line: &mut LineFields) -> Result<Self::Row>;
     /// Checks lines against the database; returns each error with the index of its row.
-    async fn check(&mut self, needs: &Needs, rows: &[Self::Row]) -> Result<Vec<(usize, Error)>>;
+    async fn check_rows(&mut self, needs: &TenantContext, rows: &[Self::Row]) -> Result<Vec<(usize, Error)>>;
     /// Counts what an import of these rows would do.
-    async fn count(&mut self, needs: &Needs, rows: Vec<Self::Row>) -> Result<()>;
+    async fn count_rows(&mut self, needs: &TenantContext, rows: Vec<Self::Row>) -> Result<()>;
     /// Imports rows and counts the results. Rows that exist already stay as they are.
-    async fn make(&mut self, needs: &Needs, rows: Vec<Self::Row>) -> Result<()>;
+    async fn import_rows(&mut self, needs: &TenantContext, rows: Vec<Self::Row>) -> Result<()>;
     /// The counts, for output.
-    fn told(&self) -> String;
+    fn format_counts(&self) -> String;
 }
 
 /// Renames the field of an error to the column of the file.
-pub fn by_column(error: Error) -> Error {
+pub fn rename_field(error: Error) -> Error {
     let Error::BadInput { field, message } = error else { return error };
     let column = match field.as_str() {
         "idempotencyKey" => "key",

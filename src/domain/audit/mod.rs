@@ -15,25 +15,25 @@ use entity::prelude::*;
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, transaction};
+use crate::database::{PendingAudit, transaction};
 use crate::error::Result;
-use crate::model::actor::Actor;
+use crate::model::actor::StaffActor;
 
-pub use entity::audit_entry::Subject;
-pub use list::{Filter, page};
-pub use merge::{List, Page, Place};
+pub use entity::audit_entry::SubjectKind;
+pub use list::{AuditCriteria, load_page};
+pub use merge::{AuditCursor, AuditList, AuditPage};
 
 /// The most acts returned per notification.
 const HISTORY: u64 = 20;
 
 /// An audited act.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AuditRecord {
     pub at: Millis,
-    pub actor: Actor,
+    pub actor: StaffActor,
     /// The mutation or query, as the API names it.
     pub action: String,
-    pub kind: Subject,
+    pub kind: SubjectKind,
     /// The object of the act, as the table names it.
     pub subject: Option<String>,
     /// How many objects or users it concerned.
@@ -43,18 +43,22 @@ pub struct Entry {
 }
 
 /// Writes an entry for an act that changes no rows but must be audited.
-pub async fn note(app: &App, act: &Act) -> Result<()> {
-    transaction!(app.db, |txn| Ok(act.write(txn).await?))
+pub async fn record_act(app: &App, act: &PendingAudit) -> Result<()> {
+    transaction!(app.db, |txn| Ok(act.insert_entries(txn).await?))
 }
 
 /// The acts on notifications after they were sent, newest first, by notification id: ranges of `audit_entry_subject`.
-pub async fn histories(app: &App, tenant: &Tenant, notifications: &[i64]) -> Result<HashMap<i64, Vec<Entry>>> {
+pub async fn load_histories(
+    app: &App,
+    tenant: &Tenant,
+    notifications: &[i64],
+) -> Result<HashMap<i64, Vec<AuditRecord>>> {
     let mut histories = HashMap::with_capacity(notifications.len());
     for id in notifications {
-        let done = Entries::of_tenant(tenant.id).filter(Column::SubjectKind.eq(Subject::Notification));
+        let done = Entries::of_tenant(tenant.id).filter(Column::SubjectKind.eq(SubjectKind::Notification));
         let done = done.filter(Column::Subject.eq(id.to_string())).order_by_desc(Column::Id).limit(HISTORY);
         let done = done.all(&app.db.read).await?;
-        histories.insert(*id, done.into_iter().filter_map(Entry::read).collect());
+        histories.insert(*id, done.into_iter().filter_map(AuditRecord::from_model).collect());
     }
     Ok(histories)
 }
@@ -67,7 +71,7 @@ pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
             let first = Entries::of_tenant(tenant.id).order_by_asc(Column::Id).limit(LIST as u64).select_only();
             let first = first.columns([Column::Id, Column::At]).into_tuple::<(i64, Millis)>().all(txn).await?;
             let old: Vec<i64> = first.iter().take_while(|(_, at)| *at < before).map(|(id, _)| *id).collect();
-            Ok(Entries::delete_many().filter(Column::Id.among(txn, &old)).exec(txn).await?.rows_affected)
+            Ok(Entries::delete_many().filter(Column::Id.is_in_list(txn, &old)).exec(txn).await?.rows_affected)
         })?;
         swept += many;
         if many < LIST as u64 {
@@ -76,12 +80,12 @@ pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
     }
 }
 
-impl Entry {
+impl AuditRecord {
     /// `None` if a newer node wrote the entry with values that this version does not know.
-    fn read(of: entity::audit_entry::Model) -> Option<Self> {
+    fn from_model(of: entity::audit_entry::Model) -> Option<Self> {
         Some(Self {
             at: of.at,
-            actor: Actor::read(&of.actor)?,
+            actor: StaffActor::parse_stored(&of.actor)?,
             action: of.action,
             kind: of.subject_kind,
             subject: of.subject,

@@ -10,12 +10,12 @@ use entity::action::{Column, Entity as Action};
 use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::ids::ActionId;
 use entity::notification::{self, Entity as Notification};
-use entity::preference::{self, Entity as Preference, Scope};
+use entity::preference::{self, Entity as Preference, PreferenceScope};
 use entity::prelude::*;
 
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, transaction};
+use crate::database::{PendingAudit, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
@@ -29,19 +29,19 @@ const PREFERRED: i64 = 10_000;
 const USED: Millis = 60 * 60 * 1000;
 
 /// The ids of sent actions. Creates missing rows. `CONFLICT` if that makes more than 100,000 actions of a tenant.
-pub async fn sent(app: &App, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, ActionId>> {
+pub async fn find_or_create_sent(app: &App, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, ActionId>> {
     let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
-    made(app, tenant, &codes, ACTIONS).await
+    find_or_create(app, tenant, &codes, ACTIONS).await
 }
 
 /// The ids of actions in preferences. Creates missing rows. `CONFLICT` if that makes more than 10,000 of a tenant.
-pub async fn preferred(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
-    made(app, tenant, codes, PREFERRED).await
+pub async fn find_or_create_preferred(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
+    find_or_create(app, tenant, codes, PREFERRED).await
 }
 
 /// The ids of actions. Creates missing rows; `CONFLICT` if the tenant would then have more than `most`.
-async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<HashMap<String, ActionId>> {
-    let mut known = found(app, tenant, codes).await?;
+async fn find_or_create(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<HashMap<String, ActionId>> {
+    let mut known = find_existing(app, tenant, codes).await?;
     let missing: BTreeSet<&str> = codes.iter().filter(|code| !known.contains_key(**code)).copied().collect();
     if missing.is_empty() {
         return Ok(known);
@@ -50,7 +50,7 @@ async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<H
     let making = async {
         transaction!(app.db, |txn| {
             let rows = missing.iter().map(|code| [tenant.id.into(), (*code).into(), now.into()]).collect();
-            insert(txn, [Column::TenantId, Column::Code, Column::UsedAt], rows, Existing::Kept).await?;
+            insert(txn, [Column::TenantId, Column::Code, Column::UsedAt], rows, ExistingRows::Kept).await?;
             let many = Action::of_tenant(tenant.id).count_rows(txn).await?;
             if many > most {
                 return Err(Error::Conflict(format!(
@@ -60,23 +60,23 @@ async fn made(app: &App, tenant: &Tenant, codes: &[&str], most: i64) -> Result<H
             Ok(())
         })
     };
-    Act::aside(making).await?;
-    known.extend(found(app, tenant, &missing).await?);
+    PendingAudit::without_audit(making).await?;
+    known.extend(find_existing(app, tenant, &missing).await?);
     Ok(known)
 }
 
 /// The ids of those actions that exist.
-pub async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
+pub async fn find_existing(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap<String, ActionId>> {
     let mut known = HashMap::with_capacity(codes.len());
     let mut unknown: BTreeSet<&str> = BTreeSet::new();
     for code in codes {
         match app.caches.actions.get(&(tenant.id, (*code).to_owned())) {
-            Some((action, used_at)) if !is_idle(app, used_at) => drop(known.insert((*code).to_owned(), action)),
+            Some((action, used_at)) if !is_touch_due(app, used_at) => drop(known.insert((*code).to_owned(), action)),
             _ => drop(unknown.insert(code)),
         }
     }
     for codes in Vec::from_iter(unknown).chunks(LIST) {
-        for (code, action, used_at) in in_use(app, tenant, codes).await? {
+        for (code, action, used_at) in load_and_touch(app, tenant, codes).await? {
             app.caches.actions.insert((tenant.id, code.clone()), (action, used_at));
             known.insert(code, action);
         }
@@ -85,18 +85,18 @@ pub async fn found(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<HashMap
 }
 
 /// Whether `used_at` is due for an update.
-fn is_idle(app: &App, used_at: Millis) -> bool {
+fn is_touch_due(app: &App, used_at: Millis) -> bool {
     used_at < app.now() - USED
 }
 
 /// The rows of existing actions, with their `used_at`. If it was due for an update, reads the rows again afterwards,
 /// because the sweep may have deleted them in between.
-async fn in_use(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<Vec<(String, ActionId, Millis)>> {
+async fn load_and_touch(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<Vec<(String, ActionId, Millis)>> {
     loop {
-        let known = Action::of_tenant(tenant.id).filter(Column::Code.among(&app.db.read, codes));
+        let known = Action::of_tenant(tenant.id).filter(Column::Code.is_in_list(&app.db.read, codes));
         let (mut found, mut idle) = (Vec::new(), Vec::new());
         for action in known.all(&app.db.read).await? {
-            if is_idle(app, action.used_at) {
+            if is_touch_due(app, action.used_at) {
                 idle.push(action.id);
             }
             found.push((action.code, action.id, action.used_at));
@@ -104,12 +104,12 @@ async fn in_use(app: &App, tenant: &Tenant, codes: &[&str]) -> Result<Vec<(Strin
         if idle.is_empty() {
             return Ok(found);
         }
-        touch(app, tenant, &idle).await?;
+        touch_actions(app, tenant, &idle).await?;
     }
 }
 
 /// Sets `used_at` of actions to now.
-async fn touch(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
+async fn touch_actions(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
     if actions.is_empty() {
         return Ok(());
     }
@@ -117,11 +117,11 @@ async fn touch(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<()> {
     let touching = async {
         transaction!(app.db, |txn| {
             let touch = Action::update_of_tenant(tenant.id).col_expr(Column::UsedAt, Expr::val(now));
-            let touch = touch.filter(Column::Id.among(txn, actions)).filter(Column::UsedAt.lt(now));
+            let touch = touch.filter(Column::Id.is_in_list(txn, actions)).filter(Column::UsedAt.lt(now));
             Ok(touch.exec(txn).await?)
         })
     };
-    Act::aside(touching).await?;
+    PendingAudit::without_audit(touching).await?;
     Ok(())
 }
 
@@ -131,29 +131,29 @@ pub async fn sweep(app: &App, tenant: &Tenant, since: Millis) -> Result<u64> {
     let mut swept = 0;
     let mut after = Some(String::new());
     while let Some(code) = after {
-        let (last, idle) = idle(app, tenant, &code, since).await?;
-        let named = named(app, tenant, &idle).await?;
+        let (last, idle) = next_idle(app, tenant, &code, since).await?;
+        let named = find_referenced(app, tenant, &idle).await?;
         let (named, unused): (Vec<_>, Vec<_>) = idle.into_iter().partition(|action| named.contains(action));
-        touch(app, tenant, &named).await?;
-        swept += delete(app, tenant, &unused, since).await?;
+        touch_actions(app, tenant, &named).await?;
+        swept += delete_unused(app, tenant, &unused, since).await?;
         after = last;
     }
     Ok(swept)
 }
 
 /// Deletes those actions that are still unused.
-async fn delete(app: &App, tenant: &Tenant, actions: &[ActionId], since: Millis) -> Result<u64> {
+async fn delete_unused(app: &App, tenant: &Tenant, actions: &[ActionId], since: Millis) -> Result<u64> {
     if actions.is_empty() {
         return Ok(0);
     }
     transaction!(app.db, |txn| {
-        let delete = Action::delete_of_tenant(tenant.id).filter(Column::Id.among(txn, actions));
+        let delete = Action::delete_of_tenant(tenant.id).filter(Column::Id.is_in_list(txn, actions));
         Ok(delete.filter(Column::UsedAt.lt(since)).exec(txn).await?.rows_affected)
     })
 }
 
 /// The unused ones of the next 1,000 actions after a code, and the code to go on after: a range of `action_code`.
-async fn idle(app: &App, tenant: &Tenant, after: &str, since: Millis) -> Result<(Option<String>, Vec<ActionId>)> {
+async fn next_idle(app: &App, tenant: &Tenant, after: &str, since: Millis) -> Result<(Option<String>, Vec<ActionId>)> {
     let next = Action::of_tenant(tenant.id).filter(Column::Code.gt(after)).order_by_asc(Column::Code);
     let next = next.limit(LIST as u64).all(&app.db.read).await?;
     let idle = next.iter().filter(|action| action.used_at < since).map(|action| action.id).collect();
@@ -162,20 +162,21 @@ async fn idle(app: &App, tenant: &Tenant, after: &str, since: Millis) -> Result<
 }
 
 /// The actions that notifications or preferences name: a walk over all of the tenant's notifications and preferences.
-async fn named(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<BTreeSet<ActionId>> {
+async fn find_referenced(app: &App, tenant: &Tenant, actions: &[ActionId]) -> Result<BTreeSet<ActionId>> {
     let db = &app.db.read;
     if actions.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let sent = Notification::of_tenant(tenant.id).filter(notification::Column::ActionId.among(db, actions));
+    let sent = Notification::of_tenant(tenant.id).filter(notification::Column::ActionId.is_in_list(db, actions));
     let sent = sent.select_only().column(notification::Column::ActionId).distinct();
     let mut named: BTreeSet<ActionId> = sent.into_tuple::<ActionId>().all(db).await?.into_iter().collect();
-    let own = Preference::find().filter(preference::Column::SubjectId.among(db, actions));
-    let own = own.filter(preference::Column::Scope.eq(Scope::Action));
+    let own = Preference::find().filter(preference::Column::SubjectId.is_in_list(db, actions));
+    let own = own.filter(preference::Column::Scope.eq(PreferenceScope::Action));
     let own = own.select_only().column(preference::Column::SubjectId).distinct();
     named.extend(own.into_tuple::<ActionId>().all(db).await?);
-    let defaults = DefaultPreference::of_tenant(tenant.id).filter(default_preference::Column::Scope.eq(Scope::Action));
-    let defaults = defaults.filter(default_preference::Column::SubjectId.among(db, actions));
+    let defaults =
+        DefaultPreference::of_tenant(tenant.id).filter(default_preference::Column::Scope.eq(PreferenceScope::Action));
+    let defaults = defaults.filter(default_preference::Column::SubjectId.is_in_list(db, actions));
     let defaults = defaults.select_only().column(default_preference::Column::SubjectId);
     named.extend(defaults.into_tuple::<ActionId>().all(db).await?);
     Ok(named)

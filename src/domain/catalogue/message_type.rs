@@ -6,20 +6,20 @@ use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::delivery_rule::{self, Entity as Rule};
 use entity::ids::TypeId;
 use entity::message_type::{self, Column, Entity as Type};
-use entity::preference::{self, Entity as Preference, Scope};
+use entity::preference::{self, Entity as Preference, PreferenceScope};
 use entity::prelude::*;
 use entity::user::{self, Entity as User};
 use sea_orm::QueryTrait;
 
 use super::statement;
-use super::version::raise_version;
+use super::version::increment_version;
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::catalogue::{DeliveryRule, MessageType, TYPES};
 use crate::model::check;
-use crate::model::template::{LetterTemplate, Template};
+use crate::model::template::{EmailTemplate, ItemTemplate};
 use crate::model::wechat::WeChatTemplate;
 
 /// The new settings of a type. Omitted fields return to their defaults.
@@ -47,14 +47,14 @@ pub async fn save(app: &App, tenant: &Tenant, change: &TypeChange) -> Result<()>
         Column::UsersMaySend,
     ];
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant, app.now()).await?;
-        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
-        insert(txn, columns, vec![row(tenant, change)], existing).await?;
+        increment_version(txn, tenant, app.now()).await?;
+        let existing = ExistingRows::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        insert(txn, columns, vec![type_row(tenant, change)], existing).await?;
         let many = Type::of_tenant(tenant.id).count_rows(txn).await?;
         if usize::try_from(many).unwrap_or(usize::MAX) > TYPES {
             return Err(Error::Conflict(format!("a tenant has at most {TYPES} message types")));
         }
-        let saved = statement::named(txn, tenant, &change.code).await?;
+        let saved = statement::find_message_type(txn, tenant, &change.code).await?;
         let saved = saved.ok_or_else(|| Error::internal("a saved message type is missing"))?;
         save_rules(txn, tenant, saved.id, &change.delivery).await
     })
@@ -74,7 +74,7 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
             rule.delay_seconds.into(),
             rule.digest.into(),
             wechat.map(|of| of.id.clone()).into(),
-            wechat.map(WeChatTemplate::fields_text).into(),
+            wechat.map(WeChatTemplate::fields_json).into(),
             wechat.and_then(|of| of.link.clone()).into(),
             letter.subject.into(),
             letter.text.into(),
@@ -95,7 +95,7 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
         Column::LetterText,
         Column::LetterHtml,
     ];
-    insert(txn, columns, rules.iter().map(row).collect(), Existing::Refused).await?;
+    insert(txn, columns, rules.iter().map(row).collect(), ExistingRows::Refused).await?;
     Ok(())
 }
 
@@ -104,20 +104,20 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
 /// `CONFLICT` if notifications of the type exist, because their items would have no type. Incrementing the version
 /// first locks the tenant's row, so that no send can come in between.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<TypeId>> {
-    check::code("code", code)?;
+    check::identifier("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant, app.now()).await?;
-        let Some(found) = statement::named(txn, tenant, code).await? else { return Ok(None) };
+        increment_version(txn, tenant, app.now()).await?;
+        let Some(found) = statement::find_message_type(txn, tenant, code).await? else { return Ok(None) };
         if found.used == 1 {
             let message = format!("the message type {code:?} cannot be deleted, because notifications of it exist");
             return Err(Error::Conflict(message));
         }
         let defaults = DefaultPreference::delete_of_tenant(tenant.id);
-        let defaults = defaults.filter(default_preference::Column::Scope.is_in(Scope::of_types()));
+        let defaults = defaults.filter(default_preference::Column::Scope.is_in(PreferenceScope::type_scopes()));
         defaults.filter(default_preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
         let users = User::of_tenant(tenant.id).select_only().column(user::Column::Id).into_query();
         let own = Preference::delete_many().filter(preference::Column::UserId.in_subquery(users));
-        let own = own.filter(preference::Column::Scope.is_in(Scope::of_types()));
+        let own = own.filter(preference::Column::Scope.is_in(PreferenceScope::type_scopes()));
         own.filter(preference::Column::SubjectId.eq(found.id)).exec(txn).await?;
         save_rules(txn, tenant, found.id, &[]).await?;
         Type::delete_by_id(found.id).exec(txn).await?;
@@ -126,7 +126,7 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<Typ
 }
 
 /// All message types of a tenant, unordered.
-pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> {
+pub(super) async fn load_all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> {
     let mut rules: HashMap<TypeId, Vec<DeliveryRule>> = HashMap::new();
     let all = Rule::of_tenant(tenant.id).order_by_asc(delivery_rule::Column::Kind);
     for of in all.all(&app.db.read).await? {
@@ -140,7 +140,7 @@ pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<Vec<MessageType>> 
     types.map(with_rules).collect()
 }
 
-fn row(tenant: &Tenant, of: &TypeChange) -> [Value; 14] {
+fn type_row(tenant: &Tenant, of: &TypeChange) -> [Value; 14] {
     let template = of.template.as_ref();
     [
         tenant.id.into(),
@@ -168,13 +168,13 @@ impl TryFrom<delivery_rule::Model> for DeliveryRule {
             let fields = serde_json::from_str(&fields).map_err(Error::internal)?;
             Ok::<_, Error>(WeChatTemplate { id, fields, link: row.wechat_link })
         };
-        let letter = LetterTemplate { subject: row.letter_subject, text: row.letter_text, html: row.letter_html };
+        let letter = EmailTemplate { subject: row.letter_subject, text: row.letter_text, html: row.letter_html };
         Ok(Self {
             kind: row.kind,
             condition: row.sends,
             delay_seconds: row.delay_seconds,
             digest: row.digest,
-            letter: (letter != LetterTemplate::default()).then_some(letter),
+            letter: (letter != EmailTemplate::default()).then_some(letter),
             wechat: row.wechat_template.zip(row.wechat_fields).map(wechat).transpose()?,
         })
     }
@@ -196,7 +196,7 @@ impl TryFrom<message_type::Model> for MessageType {
             users_may_send: row.users_may_send,
             ttl_seconds: row.ttl_seconds,
             position: row.position,
-            template: row.template_title.map(|title| Template { title, body, link }),
+            template: row.template_title.map(|title| ItemTemplate { title, body, link }),
             icon: row.icon,
             ui,
             delivery: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use entity::prelude::*;
 use entity::reason::{Column, Entity as Reason};
 
-use super::version::raise_version;
+use super::version::increment_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
@@ -17,17 +17,17 @@ const ACTIONS: usize = 100;
 
 /// Creates a reason or changes its actions. Existing subscriptions stay as they are.
 pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) -> Result<()> {
-    check::code("code", code)?;
-    check::count("actions", actions.len(), ACTIONS)?;
+    check::identifier("code", code)?;
+    check::at_most("actions", actions.len(), ACTIONS)?;
     if actions.is_empty() {
         return Err(Error::bad_input("actions", "must name at least one action"));
     }
-    check::codes("actions", &actions)?;
+    check::identifiers("actions", &actions)?;
     let actions = serde_json::to_string(&actions).map_err(Error::internal)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant, app.now()).await?;
+        increment_version(txn, tenant, app.now()).await?;
         let columns = [Column::TenantId, Column::Code, Column::Actions];
-        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        let existing = ExistingRows::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
         insert(txn, columns, vec![[tenant.id.into(), code.into(), actions.clone().into()]], existing).await?;
         Ok(())
     })
@@ -35,16 +35,16 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, actions: Vec<String>) 
 
 /// Deletes a reason. Existing subscriptions stay. Returns false if there is no such reason.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
-    check::code("code", code)?;
+    check::identifier("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant, app.now()).await?;
+        increment_version(txn, tenant, app.now()).await?;
         let delete = Reason::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));
         Ok(delete.exec(txn).await?.rows_affected > 0)
     })
 }
 
 /// All reasons of a tenant, with their actions.
-pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, Vec<String>>> {
+pub(super) async fn load_all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, Vec<String>>> {
     let reasons = Reason::of_tenant(tenant.id).all(&app.db.read).await?.into_iter();
     reasons.map(|of| Ok((of.code, serde_json::from_str(&of.actions).map_err(Error::internal)?))).collect()
 }

@@ -3,25 +3,25 @@
 use entity::ids::TypeId;
 use sea_orm::FromQueryResult;
 
-use crate::database::Sql;
+use crate::database::SqlBuilder;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
 /// A message type. `used` is 1 if a notification of this type exists.
 #[derive(Debug, FromQueryResult)]
-pub struct Named {
+pub struct MessageTypeUsage {
     pub id: TypeId,
     pub used: i32,
 }
 
 /// The message type with this code: one probe of `message_type_code` and one of `notification_type`.
-pub async fn named(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Named>> {
-    let mut sql = Sql::new(txn);
+pub async fn find_message_type(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<MessageTypeUsage>> {
+    let mut sql = SqlBuilder::new(txn);
     sql.push("SELECT t.id, CASE WHEN EXISTS (SELECT 1 FROM notification n WHERE n.tenant_id = t.tenant_id")
         .push(" AND n.type_id = t.id) THEN 1 ELSE 0 END AS used FROM message_type t WHERE t.tenant_id = ")
         .bind(tenant.id)
         .push(" AND t.code = ")
         .bind(code);
-    sql.row(txn).await
+    sql.fetch_optional(txn).await
 }

@@ -12,9 +12,9 @@ use crate::hub::Notice;
 /// Increments the catalogue version and notifies every node. Call it in the transaction that changes the catalogue.
 ///
 /// It locks the tenant's row, so catalogue changes and sends run one after the other.
-pub async fn raise_version(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<()> {
+pub async fn increment_version(txn: &Transaction, tenant: &Tenant, now: Millis) -> Result<()> {
     let raise = next_version(Column::CatalogueVersion, now);
     tenant::Entity::update_of_tenant(tenant.id).col_expr(Column::CatalogueVersion, raise).exec(txn).await?;
-    txn.tell(Notice { catalogue: true, ..Notice::of(tenant.id) });
+    txn.notify(Notice { catalogue: true, ..Notice::for_tenant(tenant.id) });
     Ok(())
 }

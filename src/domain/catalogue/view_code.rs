@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use entity::prelude::*;
 use entity::view_code::{Column, Entity as Code};
 
-use super::version::raise_version;
+use super::version::increment_version;
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
@@ -27,11 +27,11 @@ pub struct ViewCode {
 ///
 /// `CONFLICT` beyond 1,000 codes.
 pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewCode) -> Result<()> {
-    check::code("code", code)?;
+    check::identifier("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant, app.now()).await?;
+        increment_version(txn, tenant, app.now()).await?;
         let columns = [Column::TenantId, Column::Code, Column::IsOpen];
-        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        let existing = ExistingRows::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
         insert(txn, columns, vec![[tenant.id.into(), code.clone().into(), (*is_open).into()]], existing).await?;
         let many = Code::of_tenant(tenant.id).count_rows(txn).await?;
         if many > CODES {
@@ -43,16 +43,16 @@ pub async fn save(app: &App, tenant: &Tenant, ViewCode { code, is_open }: &ViewC
 
 /// Deletes a view code, which closes its views; their members stay. Returns false if there is no such code.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<bool> {
-    check::code("code", code)?;
+    check::identifier("code", code)?;
     transaction!(app.db, |txn| {
-        raise_version(txn, tenant, app.now()).await?;
+        increment_version(txn, tenant, app.now()).await?;
         let delete = Code::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));
         Ok(delete.exec(txn).await?.rows_affected > 0)
     })
 }
 
 /// All view codes of a tenant.
-pub(super) async fn all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, bool>> {
+pub(super) async fn load_all(app: &App, tenant: &Tenant) -> Result<BTreeMap<String, bool>> {
     let codes = Code::of_tenant(tenant.id).all(&app.db.read).await?;
     Ok(codes.into_iter().map(|of| (of.code, of.is_open)).collect())
 }

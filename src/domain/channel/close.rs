@@ -12,10 +12,10 @@ use entity::publication::{self, Entity as Publication};
 use entity::subscription::{self, Entity as Subscription};
 use entity::tenant;
 
-use super::{Code, Kind, audiences, listen};
+use super::{ChannelCode, ChannelKind, find_audiences, listen};
 use crate::clock::Millis;
 use crate::database::Transaction;
-use crate::domain::job::{self, Job, Next};
+use crate::domain::job::{self, JobProgress, LockedJob};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
@@ -29,31 +29,31 @@ const PATIENCE: Millis = 3_600_000;
 const COUNTING: Millis = 15_000;
 
 /// Closes the channel of a user's actions.
-pub async fn close_actor(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<()> {
-    let code = Code::Actor(user.0);
-    if let Some(audience) = audiences(txn, tenant, &[code]).await?.into_values().next() {
-        close(txn, tenant, audience.channel, now).await?;
+pub async fn close_actor_channel(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<()> {
+    let code = ChannelCode::Actor(user.0);
+    if let Some(audience) = find_audiences(txn, tenant, &[code]).await?.into_values().next() {
+        close_channel(txn, tenant, audience.channel, now).await?;
     }
     Ok(())
 }
 
 /// Takes a channel out of use. Its publications stay, and its code is free again.
-pub(super) async fn close(txn: &Transaction, tenant: &Tenant, channel: ChannelId, now: Millis) -> Result<()> {
-    let closed = Channel::update_many().col_expr(channel::Column::Kind, Expr::val(Kind::Deleted));
+pub(super) async fn close_channel(txn: &Transaction, tenant: &Tenant, channel: ChannelId, now: Millis) -> Result<()> {
+    let closed = Channel::update_many().col_expr(channel::Column::Kind, Expr::val(ChannelKind::Deleted));
     let closed = closed.col_expr(channel::Column::Code, Expr::val(channel.to_string()));
     closed.filter(channel::Column::Id.eq(channel)).exec(txn).await?;
-    job::begin(txn, tenant, (job::Kind::Close, channel.0), None, now).await
+    job::create_job(txn, tenant, (job::JobKind::Close, channel.0), None, now).await
 }
 
 /// Removes some listeners from a closed channel.
-pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job, now: Millis) -> Result<Next> {
+pub async fn run_step(txn: &Transaction, tenant: &Tenant, job: &LockedJob, now: Millis) -> Result<JobProgress> {
     let channel = ChannelId(job.subject);
     let published = Publication::find().filter(publication::Column::ChannelId.eq(channel));
     let published = published.select_only().column(publication::Column::Seq).order_by_desc(publication::Column::Seq);
     let newest = published.into_tuple::<Seq>().one(txn).await?.unwrap_or_default();
     let counted = tenant::Entity::of_tenant(tenant.id).select_only().column(tenant::Column::CountedSeq);
     if counted.into_tuple::<Seq>().one(txn).await?.unwrap_or_default() < newest {
-        return Ok(Next::At { place: job.place, due_at: now + COUNTING });
+        return Ok(JobProgress::At { place: job.place, due_at: now + COUNTING });
     }
     let listeners = Subscription::find().filter(subscription::Column::ChannelId.eq(channel));
     let listeners = listeners.order_by_asc(subscription::Column::UserId);
@@ -61,12 +61,12 @@ pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job, now: Millis) ->
     let some = some.select_only().column(subscription::Column::UserId);
     let users = some.into_tuple::<UserId>().all(txn).await?;
     if let Some(last) = users.last() {
-        listen::take_off(txn, channel, &users, newest).await?;
-        return Ok(Next::At { place: last.0, due_at: 0 });
+        listen::remove_from_closed(txn, channel, &users, newest).await?;
+        return Ok(JobProgress::At { place: last.0, due_at: 0 });
     }
     if listeners.one(txn).await?.is_some() {
-        return Ok(Next::At { place: 0, due_at: now + PATIENCE });
+        return Ok(JobProgress::At { place: 0, due_at: now + PATIENCE });
     }
     Channel::delete_by_id(channel).exec(txn).await?;
-    Ok(Next::Done)
+    Ok(JobProgress::Done)
 }

@@ -6,32 +6,38 @@ use entity::channel;
 use entity::ids::{ChannelId, UserId};
 use entity::prelude::*;
 
-use super::permit::{Permits, Subject};
-use super::{Code, Kind, listen, open};
+use super::permit::{PermitIssuer, PermitSubject};
+use super::{ChannelCode, ChannelKind, listen, open_channels};
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, By};
+use crate::domain::user::{self, PerformedBy};
 use crate::error::{Error, Result};
-use crate::model::slice::Slice;
+use crate::model::slice::PageRange;
 
 /// From now on, notifies `follower` of all that the user with the external id `actor` does. Idempotent. Returns the
 /// actor.
 ///
 /// `FORBIDDEN` if a user asks for it and the tenant does not allow users to follow by themselves.
-pub async fn follow(app: &Arc<App>, tenant: &Arc<Tenant>, by: By<'_>, follower: UserId, actor: &str) -> Result<UserId> {
-    let mut permits = Permits::new(by, Subject::Follows);
+pub async fn follow(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    by: PerformedBy<'_>,
+    follower: UserId,
+    actor: &str,
+) -> Result<UserId> {
+    let mut permits = PermitIssuer::new(by, PermitSubject::Follows);
     loop {
-        let permit = permits.next(app, tenant).await?;
-        let actor = user::mention_one(app, tenant, "user", actor).await?;
+        let permit = permits.issue_next(app, tenant).await?;
+        let actor = user::find_or_create_one(app, tenant, "user", actor).await?;
         if follower == actor {
             return Err(Error::bad_input("user", "must be another user: users cannot follow themselves"));
         }
         let now = app.now();
         let begun = transaction!(app.db, |txn| {
-            user::held(txn, tenant, &[actor]).await?;
-            let channels = open(txn, tenant, &[Code::Actor(actor.0)], now).await?;
-            listen::begin_one(txn, tenant, permit, follower, &channels, now).await
+            user::lock_users(txn, tenant, &[actor]).await?;
+            let channels = open_channels(txn, tenant, &[ChannelCode::Actor(actor.0)], now).await?;
+            listen::subscribe_user(txn, tenant, permit, follower, &channels, now).await
         })?;
         if begun.is_some() {
             return Ok(actor);
@@ -41,19 +47,26 @@ pub async fn follow(app: &Arc<App>, tenant: &Arc<Tenant>, by: By<'_>, follower: 
 
 /// Ends a follow.
 pub async fn unfollow(app: &App, tenant: &Tenant, follower: UserId, actor: UserId) -> Result<()> {
-    let code = Code::Actor(actor.0);
-    let Some(audience) = super::audiences(&app.db.read, tenant, &[code]).await?.into_values().next() else {
+    let code = ChannelCode::Actor(actor.0);
+    let Some(audience) = super::find_audiences(&app.db.read, tenant, &[code]).await?.into_values().next() else {
         return Ok(());
     };
-    listen::before_ceasing(app, tenant, &[follower], &[audience.channel]).await?;
+    listen::sync_before_unsubscribing(app, tenant, &[follower], &[audience.channel]).await?;
     let now = app.now();
-    transaction!(app.db, |txn| listen::cease(txn, tenant, &[follower], &[audience.channel], now).await.map(drop))
+    transaction!(app.db, |txn| listen::end_subscriptions(txn, tenant, &[follower], &[audience.channel], now)
+        .await
+        .map(drop))
 }
 
 /// A page of the users that a user follows, with the channels, oldest channel first, and whether more follow.
-pub async fn following(app: &App, user: UserId, slice: Slice<ChannelId>) -> Result<(Vec<(ChannelId, UserId)>, bool)> {
-    let followed = listen::range(user, Kind::Actor, slice).column(channel::Column::Id).column(channel::Column::Code);
-    let (rows, goes_on) = slice.page(followed.into_tuple::<(ChannelId, String)>().all(&app.db.read).await?);
+pub async fn list_following(
+    app: &App,
+    user: UserId,
+    slice: PageRange<ChannelId>,
+) -> Result<(Vec<(ChannelId, UserId)>, bool)> {
+    let followed =
+        listen::select_page(user, ChannelKind::Actor, slice).column(channel::Column::Id).column(channel::Column::Code);
+    let (rows, goes_on) = slice.make_page(followed.into_tuple::<(ChannelId, String)>().all(&app.db.read).await?);
     let rows = rows.into_iter().map(|(id, code)| Ok((id, UserId(code.parse().map_err(Error::internal)?))));
     Ok((rows.collect::<Result<_>>()?, goes_on))
 }

@@ -9,14 +9,14 @@ use entity::prelude::*;
 use entity::subscription::{self, Entity as Subscription};
 use sea_orm::Select;
 
-use super::{Kind, close, listen};
+use super::{ChannelKind, close, listen};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::model::check;
-use crate::model::slice::{End, Slice};
+use crate::model::slice::{ListEnd, PageRange};
 
 /// Maximum members added or removed in one call.
 const MEMBERS: usize = 10_000;
@@ -27,7 +27,7 @@ const MEMBERS_PER_TRANSACTION: usize = 512;
 /// A group that announcements can address.
 #[derive(Clone, Debug, PartialEq, Eq, DerivePartialModel)]
 #[sea_orm(entity = "channel::Entity")]
-pub struct Group {
+pub struct GroupChannel {
     /// The channel of its announcements.
     #[sea_orm(from_col = "id")]
     pub channel: ChannelId,
@@ -38,64 +38,73 @@ pub struct Group {
 }
 
 /// The group with this channel. `None` if there is none, or if it was deleted.
-pub async fn find_by_channel(app: &App, tenant: &Tenant, channel: ChannelId) -> Result<Option<Group>> {
-    let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Id.eq(channel));
+pub async fn find_by_channel(app: &App, tenant: &Tenant, channel: ChannelId) -> Result<Option<GroupChannel>> {
+    let group =
+        Channel::of_tenant(tenant.id).filter(Column::Kind.eq(ChannelKind::Group)).filter(Column::Id.eq(channel));
     Ok(group.into_partial_model().one(&app.db.read).await?)
 }
 
 /// All groups of a tenant, by code.
-pub async fn all(app: &App, tenant: &Tenant) -> Result<Vec<Group>> {
-    let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group));
-    let mut groups = groups.into_partial_model::<Group>().all(&app.db.read).await?;
+pub async fn load_all(app: &App, tenant: &Tenant) -> Result<Vec<GroupChannel>> {
+    let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(ChannelKind::Group));
+    let mut groups = groups.into_partial_model::<GroupChannel>().all(&app.db.read).await?;
     groups.sort_by(|one, other| one.code.cmp(&other.code));
     Ok(groups)
 }
 
 /// The groups that exist, by code. One statement per 1,000 codes.
-pub async fn named(db: &impl ConnectionTrait, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, Group>> {
-    look_up(db, tenant, codes, |groups| groups).await
+pub async fn find_by_codes(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    codes: &[String],
+) -> Result<HashMap<String, GroupChannel>> {
+    query_by_codes(db, tenant, codes, |groups| groups).await
 }
 
-/// Like [`named`], and prevents that a group is deleted before the transaction ends.
-pub async fn held(txn: &Transaction, tenant: &Tenant, codes: &[String]) -> Result<HashMap<String, Group>> {
+/// Like [`find_by_codes`], and prevents that a group is deleted before the transaction ends.
+pub async fn lock_by_codes(
+    txn: &Transaction,
+    tenant: &Tenant,
+    codes: &[String],
+) -> Result<HashMap<String, GroupChannel>> {
     // Also selects the title: if the index `channel_code` covered all columns, MySQL would lock its entry, not the row.
-    look_up(txn, tenant, codes, |groups| groups.order_by_asc(Column::Id).for_share()).await
+    query_by_codes(txn, tenant, codes, |groups| groups.order_by_asc(Column::Id).for_share()).await
 }
 
-async fn look_up(
+async fn query_by_codes(
     db: &impl ConnectionTrait,
     tenant: &Tenant,
     codes: &[String],
     end: impl Fn(Select<Channel>) -> Select<Channel>,
-) -> Result<HashMap<String, Group>> {
+) -> Result<HashMap<String, GroupChannel>> {
     let mut known = HashMap::with_capacity(codes.len());
     for codes in codes.chunks(LIST) {
-        let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group));
-        let groups = end(groups.filter(Column::Code.among(db, codes)));
-        let groups = groups.into_partial_model::<Group>().all(db).await?;
+        let groups = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(ChannelKind::Group));
+        let groups = end(groups.filter(Column::Code.is_in_list(db, codes)));
+        let groups = groups.into_partial_model::<GroupChannel>().all(db).await?;
         known.extend(groups.into_iter().map(|group| (group.code.clone(), group)));
     }
     Ok(known)
 }
 
 /// The group with this code, or `NOT_FOUND`.
-pub async fn find(app: &App, tenant: &Tenant, code: &str) -> Result<Group> {
-    check::code("code", code)?;
-    let found = named(&app.db.read, tenant, &[code.to_owned()]).await?.remove(code);
+pub async fn find(app: &App, tenant: &Tenant, code: &str) -> Result<GroupChannel> {
+    check::identifier("code", code)?;
+    let found = find_by_codes(&app.db.read, tenant, &[code.to_owned()]).await?.remove(code);
     found.ok_or_else(|| Error::not_found("group", code))
 }
 
 /// Creates a group or changes its title.
-pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -> Result<Group> {
-    check::code("code", code)?;
+pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -> Result<GroupChannel> {
+    check::identifier("code", code)?;
     if let Some(title) = title {
         check::title("title", title)?;
     }
     let now = app.now();
     transaction!(app.db, |txn| {
         let columns = [Column::TenantId, Column::Kind, Column::Code, Column::Title, Column::CreatedAt];
-        let row = [tenant.id.into(), Kind::Group.into(), code.into(), title.into(), now.into()];
-        let merged = Existing::Merged { key: &columns[..3], raised: &[], replaced: &[Column::Title] };
+        let row = [tenant.id.into(), ChannelKind::Group.into(), code.into(), title.into(), now.into()];
+        let merged = ExistingRows::Merged { key: &columns[..3], raised: &[], replaced: &[Column::Title] };
         Ok(insert(txn, columns, vec![row], merged).await?)
     })?;
     find(app, tenant, code).await
@@ -106,13 +115,14 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, title: Option<&str>) -
 /// The cost does not depend on the number of members. The closed channel stays, so that members still get earlier
 /// announcements. A new group with the same code starts empty.
 pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<ChannelId>> {
-    check::code("code", code)?;
+    check::identifier("code", code)?;
     let now = app.now();
     transaction!(app.db, |txn| {
-        let group = Channel::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Group)).filter(Column::Code.eq(code));
+        let group =
+            Channel::of_tenant(tenant.id).filter(Column::Kind.eq(ChannelKind::Group)).filter(Column::Code.eq(code));
         let Some(group) = group.for_update(txn).one(txn).await? else { return Ok(None) };
         // Closes the channel first: subscribing the group or sending to it locks the same row.
-        close::close(txn, tenant, group.id, now).await?;
+        close::close_channel(txn, tenant, group.id, now).await?;
         let subscribed = group_subscription::Column::GroupChannelId.eq(group.id);
         GroupSubscription::delete_many().filter(subscribed).exec(txn).await?;
         Ok(Some(group.id))
@@ -123,53 +133,53 @@ pub async fn delete(app: &App, tenant: &Tenant, code: &str) -> Result<Option<Cha
 ///
 /// At most 10,000 users, in transactions of 512. If the call fails, some may already be members; repeating it adds the
 /// rest.
-pub async fn add_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
-    check::count("users", users.len(), MEMBERS)?;
-    check::codes("users", users)?;
+pub async fn add_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<GroupChannel> {
+    check::at_most("users", users.len(), MEMBERS)?;
+    check::identifiers("users", users)?;
     let group = find(app, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
-        user::again(|| add_some(app, tenant, code, chunk)).await?;
+        user::retry_if_erased(|| add_batch(app, tenant, code, chunk)).await?;
     }
     Ok(group)
 }
 
-async fn add_some(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<()> {
-    let mut users = user::mention(app, tenant, "users", users).await?;
+async fn add_batch(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<()> {
+    let mut users = user::find_or_create(app, tenant, "users", users).await?;
     users.sort_unstable();
     users.dedup();
     let now = app.now();
     transaction!(app.db, |txn| {
-        let group = held(txn, tenant, &[code.to_owned()]).await?.remove(code);
+        let group = lock_by_codes(txn, tenant, &[code.to_owned()]).await?.remove(code);
         let channel = group.ok_or_else(|| Error::not_found("group", code))?.channel;
-        listen::begin(txn, tenant, &users.iter().map(|user| (*user, channel)).collect(), now).await?;
+        listen::lock_and_subscribe(txn, tenant, &users.iter().map(|user| (*user, channel)).collect(), now).await?;
         Ok(())
     })
 }
 
 /// Removes users from a group. They keep earlier announcements. The same limits as [`add_members`].
-pub async fn remove_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<Group> {
-    check::count("users", users.len(), MEMBERS)?;
-    check::codes("users", users)?;
+pub async fn remove_members(app: &App, tenant: &Tenant, code: &str, users: &[String]) -> Result<GroupChannel> {
+    check::at_most("users", users.len(), MEMBERS)?;
+    check::identifiers("users", users)?;
     let group = find(app, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
-        Box::pin(user::again(|| remove_some(app, tenant, group.channel, chunk))).await?;
+        Box::pin(user::retry_if_erased(|| remove_batch(app, tenant, group.channel, chunk))).await?;
     }
     Ok(group)
 }
 
-async fn remove_some(app: &App, tenant: &Tenant, channel: ChannelId, users: &[String]) -> Result<()> {
-    let mut users: Vec<UserId> = user::find(app, tenant, users).await?.into_values().collect();
+async fn remove_batch(app: &App, tenant: &Tenant, channel: ChannelId, users: &[String]) -> Result<()> {
+    let mut users: Vec<UserId> = user::find_existing(app, tenant, users).await?.into_values().collect();
     users.sort_unstable();
-    listen::before_ceasing(app, tenant, &users, &[channel]).await?;
+    listen::sync_before_unsubscribing(app, tenant, &users, &[channel]).await?;
     let now = app.now();
-    transaction!(app.db, |txn| listen::cease(txn, tenant, &users, &[channel], now).await.map(drop))
+    transaction!(app.db, |txn| listen::end_subscriptions(txn, tenant, &users, &[channel], now).await.map(drop))
 }
 
 /// The number of members of each group.
-pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<ChannelId, i64>> {
+pub async fn count_members(app: &App, groups: &[ChannelId]) -> Result<HashMap<ChannelId, i64>> {
     let mut counts = HashMap::with_capacity(groups.len());
     for groups in groups.chunks(LIST) {
-        let members = Subscription::find().filter(subscription::Column::ChannelId.among(&app.db.read, groups));
+        let members = Subscription::find().filter(subscription::Column::ChannelId.is_in_list(&app.db.read, groups));
         let members = members.select_only().column(subscription::Column::ChannelId);
         let members = members.expr(subscription::Column::UserId.count()).group_by(subscription::Column::ChannelId);
         counts.extend(members.into_tuple::<(ChannelId, i64)>().all(&app.db.read).await?);
@@ -178,7 +188,7 @@ pub async fn member_counts(app: &App, groups: &[ChannelId]) -> Result<HashMap<Ch
 }
 
 /// A page of a group's members, by user id, and whether more follow: a range of the index `subscription_channel_user`.
-pub async fn members(app: &App, group: ChannelId, slice: Slice<UserId>) -> Result<(Vec<UserId>, bool)> {
+pub async fn list_members(app: &App, group: ChannelId, slice: PageRange<UserId>) -> Result<(Vec<UserId>, bool)> {
     use subscription::Column::{ChannelId, UserId};
     let mut rows = Subscription::find().filter(ChannelId.eq(group)).limit(slice.many.saturating_add(1) as u64);
     if let Some(after) = slice.after {
@@ -188,15 +198,15 @@ pub async fn members(app: &App, group: ChannelId, slice: Slice<UserId>) -> Resul
         rows = rows.filter(UserId.lt(before));
     }
     let rows = match slice.from {
-        End::First => rows.order_by_asc(UserId),
-        End::Last => rows.order_by_desc(UserId),
+        ListEnd::First => rows.order_by_asc(UserId),
+        ListEnd::Last => rows.order_by_desc(UserId),
     };
-    Ok(slice.page(rows.select_only().column(UserId).into_tuple().all(&app.db.read).await?))
+    Ok(slice.make_page(rows.select_only().column(UserId).into_tuple().all(&app.db.read).await?))
 }
 
 /// The groups that a user is in, by code.
-pub async fn of_user(app: &App, tenant: &Tenant, user: UserId) -> Result<Vec<Group>> {
+pub async fn load_for_user(app: &App, tenant: &Tenant, user: UserId) -> Result<Vec<GroupChannel>> {
     let groups = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
-    let groups = groups.filter(Column::TenantId.eq(tenant.id)).filter(Column::Kind.eq(Kind::Group));
-    Ok(groups.order_by_asc(Column::Code).into_partial_model::<Group>().all(&app.db.read).await?)
+    let groups = groups.filter(Column::TenantId.eq(tenant.id)).filter(Column::Kind.eq(ChannelKind::Group));
+    Ok(groups.order_by_asc(Column::Code).into_partial_model::<GroupChannel>().all(&app.db.read).await?)
 }

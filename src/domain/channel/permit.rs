@@ -9,7 +9,7 @@ use entity::target_type::SubscriptionPolicy;
 use crate::app::App;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
-use crate::domain::user::By;
+use crate::domain::user::PerformedBy;
 use crate::error::{Error, Result};
 
 /// Attempts to subscribe while the catalogue keeps changing.
@@ -17,14 +17,14 @@ const TRIES: usize = 5;
 
 /// What a user asks to listen to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Subject<'a> {
+pub(super) enum PermitSubject<'a> {
     /// Targets of a type.
     TargetsOf(&'a str),
     /// Actions of other users.
     Follows,
 }
 
-impl Subject<'_> {
+impl PermitSubject<'_> {
     fn is_open(self, catalogue: &Catalogue) -> bool {
         let policy = match self {
             Self::TargetsOf(code) => catalogue.subscription_policy(code),
@@ -33,7 +33,7 @@ impl Subject<'_> {
         policy == SubscriptionPolicy::Open
     }
 
-    fn refusal(self) -> Error {
+    fn refusal_error(self) -> Error {
         Error::Forbidden(match self {
             Self::TargetsOf(code) => format!(
                 "users cannot subscribe to targets of the type {code:?}: have your backend subscribe them, or an operator open the \
@@ -50,48 +50,52 @@ impl Subject<'_> {
 
 /// Permission to subscribe, under one version of the catalogue or under any version.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Permit(Option<i64>);
+pub(super) struct SubscribePermit(Option<i64>);
 
-impl Permit {
+impl SubscribePermit {
     /// The permit of the tenant's backend, which the catalogue does not restrict.
     pub const BACKEND: Self = Self(None);
 
     /// Whether the permit is valid for this version of the catalogue.
-    pub fn holds_at(self, catalogue_version: i64) -> bool {
+    pub fn is_valid_at(self, catalogue_version: i64) -> bool {
         self.0.is_none_or(|version| version == catalogue_version)
     }
 }
 
 /// Issues permits for a subscription: a new one each time the previous one is outdated.
 #[derive(Debug)]
-pub(super) struct Permits<'a> {
-    subject: Subject<'a>,
+pub(super) struct PermitIssuer<'a> {
+    subject: PermitSubject<'a>,
     /// Whether a user asks, not the tenant's backend.
     is_by_user: bool,
     tries: usize,
 }
 
-impl<'a> Permits<'a> {
-    pub fn new(by: By<'_>, subject: Subject<'a>) -> Self {
-        Self { subject, is_by_user: matches!(by, By::User(_)), tries: 0 }
+impl<'a> PermitIssuer<'a> {
+    pub fn new(by: PerformedBy<'_>, subject: PermitSubject<'a>) -> Self {
+        Self { subject, is_by_user: matches!(by, PerformedBy::User(_)), tries: 0 }
     }
 
     /// The next permit. `FORBIDDEN` for a user if the catalogue does not open the subject to users.
-    pub async fn next(&mut self, app: &App, tenant: &Tenant) -> Result<Permit> {
+    pub async fn issue_next(&mut self, app: &App, tenant: &Tenant) -> Result<SubscribePermit> {
         if !self.is_by_user {
-            return Ok(Permit::BACKEND);
+            return Ok(SubscribePermit::BACKEND);
         }
         self.tries += 1;
         if self.tries > TRIES {
             return Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()));
         }
         if self.tries == 1 {
-            let remembered = catalogue::cached(app, tenant).await?;
+            let remembered = catalogue::load_cached(app, tenant).await?;
             if self.subject.is_open(&remembered) {
-                return Ok(Permit(Some(remembered.version)));
+                return Ok(SubscribePermit(Some(remembered.version)));
             }
         }
-        let current = catalogue::current(app, tenant).await?;
-        if self.subject.is_open(&current) { Ok(Permit(Some(current.version))) } else { Err(self.subject.refusal()) }
+        let current = catalogue::load_current(app, tenant).await?;
+        if self.subject.is_open(&current) {
+            Ok(SubscribePermit(Some(current.version)))
+        } else {
+            Err(self.subject.refusal_error())
+        }
     }
 }

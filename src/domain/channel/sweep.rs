@@ -4,7 +4,7 @@ use entity::channel::{Column, Entity as Channel};
 use entity::ids::ChannelId;
 use entity::prelude::*;
 
-use super::{Kind, statement};
+use super::{ChannelKind, statement};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::tenant::Tenant;
@@ -17,12 +17,12 @@ use crate::error::Result;
 /// once it has the lock.
 pub async fn sweep(app: &App, tenant: &Tenant) -> Result<u64> {
     let mut swept = 0;
-    for kind in [Kind::Target, Kind::Actor, Kind::Deleted] {
+    for kind in [ChannelKind::Target, ChannelKind::Actor, ChannelKind::Deleted] {
         let mut after = Some(String::new());
         while let Some(code) = after {
-            let (last, unused) = unused(app, tenant, kind, &code).await?;
+            let (last, unused) = next_unused(app, tenant, kind, &code).await?;
             if !unused.is_empty() {
-                swept += transaction!(app.db, |txn| delete(txn, &unused).await)?;
+                swept += transaction!(app.db, |txn| lock_and_delete(txn, &unused).await)?;
             }
             after = last;
         }
@@ -31,15 +31,20 @@ pub async fn sweep(app: &App, tenant: &Tenant) -> Result<u64> {
 }
 
 /// The unused ones of the next 1,000 channels of a kind after a code, and the code to go on after.
-async fn unused(app: &App, tenant: &Tenant, kind: Kind, after: &str) -> Result<(Option<String>, Vec<ChannelId>)> {
-    let next = statement::next(&app.db.read, tenant, kind, after).await?;
+async fn next_unused(
+    app: &App,
+    tenant: &Tenant,
+    kind: ChannelKind,
+    after: &str,
+) -> Result<(Option<String>, Vec<ChannelId>)> {
+    let next = statement::next_candidates(&app.db.read, tenant, kind, after).await?;
     let unused = next.iter().filter(|channel| channel.is_unused == 1).map(|channel| channel.id).collect();
     let last = next.into_iter().nth(LIST - 1).map(|channel| channel.code);
     Ok((last, unused))
 }
 
-async fn delete(txn: &Transaction, channels: &[ChannelId]) -> Result<u64> {
-    let held = Channel::find().filter(Column::Id.among(txn, channels)).order_by_asc(Column::Id);
+async fn lock_and_delete(txn: &Transaction, channels: &[ChannelId]) -> Result<u64> {
+    let held = Channel::find().filter(Column::Id.is_in_list(txn, channels)).order_by_asc(Column::Id);
     held.for_update(txn).all(txn).await?;
     statement::delete_unused(txn, channels).await
 }

@@ -9,17 +9,17 @@ use entity::prelude::*;
 use entity::subscription::{self, Entity as Subscription};
 use sea_orm::sea_query::{ExprTrait, Func};
 
-use super::permit::{Permits, Subject};
-use super::{Code, Kind, Target, listen, open};
+use super::permit::{PermitIssuer, PermitSubject};
+use super::{ActionTarget, ChannelCode, ChannelKind, listen, open_channels};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, By};
+use crate::domain::user::{self, PerformedBy};
 use crate::error::{Error, Result};
 use crate::model::check;
-use crate::model::slice::Slice;
+use crate::model::slice::PageRange;
 
 /// Maximum actions per call, and unsubscriptions per transaction.
 const ACTIONS: usize = 100;
@@ -28,14 +28,14 @@ const ACTIONS: usize = 100;
 #[derive(Clone, Debug)]
 pub struct TopicSubscription {
     pub channel: ChannelId,
-    pub target: Target,
+    pub target: ActionTarget,
     pub action: String,
     pub created_at: Millis,
 }
 
 /// The outcome of subscribing.
 #[derive(Debug)]
-pub struct Subscribed {
+pub struct SubscribeOutcome {
     /// All requested subscriptions, new or not.
     pub subscriptions: Vec<TopicSubscription>,
     pub created_count: u64,
@@ -43,7 +43,7 @@ pub struct Subscribed {
 
 /// The subscriber.
 #[derive(Clone, Copy, Debug)]
-pub enum Listener {
+pub enum ListenerId {
     User(UserId),
     /// All members of the group with this channel, as of the time of each notification.
     Group(ChannelId),
@@ -51,7 +51,7 @@ pub enum Listener {
 
 /// The actions to subscribe to.
 #[derive(Clone, Debug)]
-pub enum Choice {
+pub enum ActionChoice {
     /// These actions, 1 to 100.
     Actions(Vec<String>),
     /// The actions of a reason in the catalogue.
@@ -59,11 +59,11 @@ pub enum Choice {
 }
 
 /// The chosen actions.
-pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result<Vec<String>> {
+pub async fn resolve_actions(app: &App, tenant: &Tenant, what: ActionChoice) -> Result<Vec<String>> {
     let actions = match what {
-        Choice::Actions(actions) => actions,
-        Choice::Reason(reason) => {
-            let catalogue = catalogue::current(app, tenant).await?;
+        ActionChoice::Actions(actions) => actions,
+        ActionChoice::Reason(reason) => {
+            let catalogue = catalogue::load_current(app, tenant).await?;
             let actions = catalogue.reasons.get(&reason).cloned();
             return actions.ok_or_else(|| {
                 Error::bad_input(
@@ -76,8 +76,8 @@ pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result
     if actions.is_empty() {
         return Err(Error::bad_input("actions", "must name at least one action"));
     }
-    check::count("actions", actions.len(), ACTIONS)?;
-    check::codes("actions", &actions)?;
+    check::at_most("actions", actions.len(), ACTIONS)?;
+    check::identifiers("actions", &actions)?;
     Ok(actions)
 }
 
@@ -87,35 +87,35 @@ pub async fn resolve_actions(app: &App, tenant: &Tenant, what: Choice) -> Result
 pub async fn subscribe(
     app: &App,
     tenant: &Tenant,
-    by: By<'_>,
-    who: Listener,
-    target: &Target,
+    by: PerformedBy<'_>,
+    who: ListenerId,
+    target: &ActionTarget,
     actions: Vec<String>,
-) -> Result<Subscribed> {
+) -> Result<SubscribeOutcome> {
     target.check()?;
     let mut actions = actions;
     actions.sort();
     actions.dedup();
-    let codes: Vec<Code> = actions.iter().map(|action| target.channel(action)).collect();
-    let mut permits = Permits::new(by, Subject::TargetsOf(&target.target_type));
+    let codes: Vec<ChannelCode> = actions.iter().map(|action| target.channel(action)).collect();
+    let mut permits = PermitIssuer::new(by, PermitSubject::TargetsOf(&target.target_type));
     loop {
-        let permit = permits.next(app, tenant).await?;
+        let permit = permits.issue_next(app, tenant).await?;
         let now = app.now();
         let subscribed = transaction!(app.db, |txn| {
-            let channels = open(txn, tenant, &codes, now).await?;
+            let channels = open_channels(txn, tenant, &codes, now).await?;
             let created_count = match who {
-                Listener::User(user) => listen::begin_one(txn, tenant, permit, user, &channels, now).await?,
-                Listener::Group(group) => Some(begin_group(txn, group, &channels, now).await?),
+                ListenerId::User(user) => listen::subscribe_user(txn, tenant, permit, user, &channels, now).await?,
+                ListenerId::Group(group) => Some(subscribe_group(txn, group, &channels, now).await?),
             };
             let Some(created_count) = created_count else { return Ok(None) };
-            let created = created_at(txn, who, &channels).await?;
+            let created = load_created_at(txn, who, &channels).await?;
             let subscriptions = channels.iter().zip(&actions).map(|(&channel, action)| TopicSubscription {
                 channel,
                 target: target.clone(),
                 action: action.clone(),
                 created_at: created.iter().find(|(of, _)| *of == channel).map_or(now, |(_, at)| *at),
             });
-            Ok(Some(Subscribed { subscriptions: subscriptions.collect(), created_count }))
+            Ok(Some(SubscribeOutcome { subscriptions: subscriptions.collect(), created_count }))
         })?;
         if let Some(subscribed) = subscribed {
             return Ok(subscribed);
@@ -125,61 +125,63 @@ pub async fn subscribe(
 
 /// A user to subscribe to actions on a target.
 #[derive(Clone, Debug)]
-pub struct Subscriber {
+pub struct SubscriptionRequest {
     /// The user's id in the tenant's backend.
     pub user: String,
-    pub target: Target,
+    pub target: ActionTarget,
     pub actions: Vec<String>,
 }
 
-impl Subscriber {
+impl SubscriptionRequest {
     /// Rejects invalid ids and codes.
     pub fn check(&self) -> Result<()> {
-        check::code("user", &self.user)?;
+        check::identifier("user", &self.user)?;
         self.target.check()
     }
 
-    fn wants(&self) -> impl Iterator<Item = (&String, Code)> {
+    fn channel_codes(&self) -> impl Iterator<Item = (&String, ChannelCode)> {
         self.actions.iter().map(|action| (&self.user, self.target.channel(action)))
     }
 }
 
 /// Subscribes users from now on, in transactions of 1,000 subscriptions. Creates users that were never mentioned.
 /// Returns how many subscriptions are new.
-pub async fn subscribe_all(app: &App, tenant: &Tenant, subscribers: &[Subscriber]) -> Result<u64> {
-    let wanted: Vec<(&String, Code)> = subscribers.iter().flat_map(Subscriber::wants).collect();
+pub async fn subscribe_all(app: &App, tenant: &Tenant, subscribers: &[SubscriptionRequest]) -> Result<u64> {
+    let wanted: Vec<(&String, ChannelCode)> = subscribers.iter().flat_map(SubscriptionRequest::channel_codes).collect();
     let mut created_count = 0;
     for wanted in wanted.chunks(LIST) {
-        created_count += user::again(|| subscribe_some(app, tenant, wanted)).await?;
+        created_count += user::retry_if_erased(|| subscribe_batch(app, tenant, wanted)).await?;
     }
     Ok(created_count)
 }
 
-async fn subscribe_some(app: &App, tenant: &Tenant, wanted: &[(&String, Code)]) -> Result<u64> {
+async fn subscribe_batch(app: &App, tenant: &Tenant, wanted: &[(&String, ChannelCode)]) -> Result<u64> {
     let names: Vec<String> = wanted.iter().map(|(user, _)| (*user).clone()).collect();
-    let users = user::mention(app, tenant, "user", &names).await?;
+    let users = user::find_or_create(app, tenant, "user", &names).await?;
     // In the same order for all transactions that create some of them, to avoid deadlocks.
-    let texts: BTreeMap<String, &Code> = wanted.iter().map(|(_, code)| (code.text(), code)).collect();
-    let codes: Vec<Code> = texts.values().copied().cloned().collect();
+    let texts: BTreeMap<String, &ChannelCode> = wanted.iter().map(|(_, code)| (code.stored_form(), code)).collect();
+    let codes: Vec<ChannelCode> = texts.values().copied().cloned().collect();
     let now = app.now();
     transaction!(app.db, |txn| {
-        let channels = open(txn, tenant, &codes, now).await?;
+        let channels = open_channels(txn, tenant, &codes, now).await?;
         let channels: HashMap<&String, ChannelId> = texts.keys().zip(channels).collect();
         let pairs =
-            users.iter().zip(wanted).filter_map(|(user, (_, code))| Some((*user, *channels.get(&code.text())?)));
-        listen::begin_many(txn, tenant, &pairs.collect(), now).await
+            users.iter().zip(wanted).filter_map(|(user, (_, code))| Some((*user, *channels.get(&code.stored_form())?)));
+        listen::subscribe_users(txn, tenant, &pairs.collect(), now).await
     })
 }
 
 /// How many subscriptions [`subscribe_all`] would create. Counts duplicates once.
-pub async fn would_subscribe(app: &App, tenant: &Tenant, subscribers: &[Subscriber]) -> Result<u64> {
-    let wanted: HashSet<(&String, Code)> = subscribers.iter().flat_map(Subscriber::wants).collect();
+pub async fn count_new_subscriptions(app: &App, tenant: &Tenant, subscribers: &[SubscriptionRequest]) -> Result<u64> {
+    let wanted: HashSet<(&String, ChannelCode)> =
+        subscribers.iter().flat_map(SubscriptionRequest::channel_codes).collect();
     let names: BTreeSet<String> = wanted.iter().map(|(user, _)| (*user).clone()).collect();
-    let users = user::find(app, tenant, &Vec::from_iter(names)).await?;
-    let codes: Vec<Code> = wanted.iter().map(|(_, code)| code.clone()).collect::<HashSet<_>>().into_iter().collect();
-    let channels = super::audiences(&app.db.read, tenant, &codes).await?;
-    let pair = |(user, code): &(&String, Code)| Some((*users.get(*user)?, channels.get(code)?.channel));
-    let present = listen::present(&app.db.read, &wanted.iter().filter_map(pair).collect()).await?;
+    let users = user::find_existing(app, tenant, &Vec::from_iter(names)).await?;
+    let codes: Vec<ChannelCode> =
+        wanted.iter().map(|(_, code)| code.clone()).collect::<HashSet<_>>().into_iter().collect();
+    let channels = super::find_audiences(&app.db.read, tenant, &codes).await?;
+    let pair = |(user, code): &(&String, ChannelCode)| Some((*users.get(*user)?, channels.get(code)?.channel));
+    let present = listen::find_existing(&app.db.read, &wanted.iter().filter_map(pair).collect()).await?;
     Ok((wanted.len() - present.len()) as u64)
 }
 
@@ -188,12 +190,12 @@ pub async fn would_subscribe(app: &App, tenant: &Tenant, subscribers: &[Subscrib
 pub async fn unsubscribe(
     app: &App,
     tenant: &Tenant,
-    who: Listener,
-    target: &Target,
+    who: ListenerId,
+    target: &ActionTarget,
     actions: Option<&[String]>,
 ) -> Result<(u64, Vec<ChannelId>)> {
     target.check()?;
-    let all: Vec<ChannelId> = listened(app, tenant, who, target)
+    let all: Vec<ChannelId> = find_subscribed_channels(app, tenant, who, target)
         .await?
         .into_iter()
         .filter(|(_, action)| actions.is_none_or(|actions| actions.contains(action)))
@@ -201,15 +203,15 @@ pub async fn unsubscribe(
         .collect();
     let (now, mut removed_count) = (app.now(), 0);
     for channels in all.chunks(ACTIONS) {
-        if let Listener::User(user) = who {
-            listen::before_ceasing(app, tenant, &[user], channels).await?;
+        if let ListenerId::User(user) = who {
+            listen::sync_before_unsubscribing(app, tenant, &[user], channels).await?;
         }
         removed_count += transaction!(app.db, |txn| match who {
-            Listener::User(user) => listen::cease(txn, tenant, &[user], channels, now).await,
-            Listener::Group(group) => {
+            ListenerId::User(user) => listen::end_subscriptions(txn, tenant, &[user], channels, now).await,
+            ListenerId::Group(group) => {
                 let removed = GroupSubscription::delete_many()
                     .filter(group_subscription::Column::GroupChannelId.eq(group))
-                    .filter(group_subscription::Column::TargetChannelId.among(txn, channels));
+                    .filter(group_subscription::Column::TargetChannelId.is_in_list(txn, channels));
                 Ok(removed.exec(txn).await?.rows_affected)
             }
         })?;
@@ -219,46 +221,50 @@ pub async fn unsubscribe(
 
 /// A page of a user's subscriptions to targets, oldest channel first, and whether more follow: a range of
 /// `subscription`'s key.
-pub async fn subscriptions(app: &App, user: UserId, slice: Slice<ChannelId>) -> Result<(Vec<TopicSubscription>, bool)> {
-    let rows = listen::range(user, Kind::Target, slice)
+pub async fn list_subscriptions(
+    app: &App,
+    user: UserId,
+    slice: PageRange<ChannelId>,
+) -> Result<(Vec<TopicSubscription>, bool)> {
+    let rows = listen::select_page(user, ChannelKind::Target, slice)
         .columns([subscription::Column::ChannelId, subscription::Column::CreatedAt]);
     let rows = rows.column(channel::Column::Code).into_tuple::<(ChannelId, Millis, String)>();
-    let (rows, goes_on) = slice.page(rows.all(&app.db.read).await?);
-    let topic = |(channel, created_at, code): (ChannelId, Millis, String)| topic(channel, &code, created_at);
+    let (rows, goes_on) = slice.make_page(rows.all(&app.db.read).await?);
+    let topic = |(channel, created_at, code): (ChannelId, Millis, String)| parse_topic(channel, &code, created_at);
     Ok((rows.into_iter().filter_map(topic).collect(), goes_on))
 }
 
 /// The subscription to a channel; `None` if there is none.
-pub async fn subscription(app: &App, who: Listener, of: ChannelId) -> Result<Option<TopicSubscription>> {
+pub async fn find_subscription(app: &App, who: ListenerId, of: ChannelId) -> Result<Option<TopicSubscription>> {
     let columns = [channel::Column::Code];
     let found: Option<(String, Millis)> = match who {
-        Listener::User(user) => {
+        ListenerId::User(user) => {
             let own = Subscription::of_user(user).filter(subscription::Column::ChannelId.eq(of));
             let own = own.join(JoinType::InnerJoin, subscription::Relation::Channel.def()).select_only();
             own.columns(columns).column(subscription::Column::CreatedAt).into_tuple().one(&app.db.read).await?
         }
-        Listener::Group(group) => {
+        ListenerId::Group(group) => {
             let own = GroupSubscription::find().filter(group_subscription::Column::GroupChannelId.eq(group));
             let own = own.filter(group_subscription::Column::TargetChannelId.eq(of));
             let own = own.join(JoinType::InnerJoin, group_subscription::Relation::Target.def()).select_only();
             own.columns(columns).column(group_subscription::Column::CreatedAt).into_tuple().one(&app.db.read).await?
         }
     };
-    Ok(found.and_then(|(code, created_at)| topic(of, &code, created_at)))
+    Ok(found.and_then(|(code, created_at)| parse_topic(of, &code, created_at)))
 }
 
-fn topic(channel: ChannelId, code: &str, created_at: Millis) -> Option<TopicSubscription> {
-    let (target_type, id, action) = Code::parse_target(code)?;
-    Some(TopicSubscription { channel, target: Target { target_type, id }, action, created_at })
+fn parse_topic(channel: ChannelId, code: &str, created_at: Millis) -> Option<TopicSubscription> {
+    let (target_type, id, action) = ChannelCode::parse_target(code)?;
+    Some(TopicSubscription { channel, target: ActionTarget { target_type, id }, action, created_at })
 }
 
-async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
+async fn subscribe_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId], now: i64) -> Result<u64> {
     // Locks the group, so that a group that is being deleted cannot subscribe afterwards.
-    let held = Channel::find_by_id(group).filter(channel::Column::Kind.eq(Kind::Group)).for_update(txn);
+    let held = Channel::find_by_id(group).filter(channel::Column::Kind.eq(ChannelKind::Group)).for_update(txn);
     if held.one(txn).await?.is_none() {
         return Err(Error::Conflict("the group was deleted in the meantime".into()));
     }
-    let existing = created_at(txn, Listener::Group(group), targets).await?;
+    let existing = load_created_at(txn, ListenerId::Group(group), targets).await?;
     let new = targets.iter().filter(|target| !existing.iter().any(|(of, _)| of == *target));
     let rows: Vec<_> = new.map(|target| [group.into(), (*target).into(), now.into()]).collect();
     let created_count = rows.len() as u64;
@@ -267,45 +273,54 @@ async fn begin_group(txn: &Transaction, group: ChannelId, targets: &[ChannelId],
         group_subscription::Column::TargetChannelId,
         group_subscription::Column::CreatedAt,
     ];
-    insert(txn, columns, rows, Existing::Kept).await?;
+    insert(txn, columns, rows, ExistingRows::Kept).await?;
     Ok(created_count)
 }
 
-async fn created_at(txn: &Transaction, who: Listener, channels: &[ChannelId]) -> Result<Vec<(ChannelId, Millis)>> {
+async fn load_created_at(
+    txn: &Transaction,
+    who: ListenerId,
+    channels: &[ChannelId],
+) -> Result<Vec<(ChannelId, Millis)>> {
     Ok(match who {
-        Listener::User(user) => {
-            let own = Subscription::of_user(user).filter(subscription::Column::ChannelId.among(txn, channels));
+        ListenerId::User(user) => {
+            let own = Subscription::of_user(user).filter(subscription::Column::ChannelId.is_in_list(txn, channels));
             own.all(txn).await?.into_iter().map(|row| (row.channel_id, row.created_at)).collect()
         }
-        Listener::Group(group) => {
+        ListenerId::Group(group) => {
             let own = GroupSubscription::find().filter(group_subscription::Column::GroupChannelId.eq(group));
-            let own = own.filter(group_subscription::Column::TargetChannelId.among(txn, channels));
+            let own = own.filter(group_subscription::Column::TargetChannelId.is_in_list(txn, channels));
             own.all(txn).await?.into_iter().map(|row| (row.target_channel_id, row.created_at)).collect()
         }
     })
 }
 
 /// The channels of a target that the listener subscribes to, with their actions: a walk over all of its subscriptions.
-async fn listened(app: &App, tenant: &Tenant, who: Listener, target: &Target) -> Result<Vec<(ChannelId, String)>> {
+async fn find_subscribed_channels(
+    app: &App,
+    tenant: &Tenant,
+    who: ListenerId,
+    target: &ActionTarget,
+) -> Result<Vec<(ChannelId, String)>> {
     // `LIKE` would need escaped wildcards, and a range would need the same collation in every database. So this
     // compares a prefix of known length, within the listener's subscriptions.
-    let prefix = target.channel("").text();
+    let prefix = target.channel("").stored_form();
     let characters = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
     let start = Func::cust("substr").arg(channel::Column::Code.into_expr()).arg(1).arg(characters);
-    let is_wanted = channel::Column::TenantId.eq(tenant.id).and(channel::Column::Kind.eq(Kind::Target));
+    let is_wanted = channel::Column::TenantId.eq(tenant.id).and(channel::Column::Kind.eq(ChannelKind::Target));
     let is_wanted = is_wanted.and(Expr::expr(start).eq(prefix));
     let columns = [channel::Column::Id, channel::Column::Code];
     let listened: Vec<(ChannelId, String)> = match who {
-        Listener::User(user) => {
+        ListenerId::User(user) => {
             let own = Subscription::of_user(user).join(JoinType::InnerJoin, subscription::Relation::Channel.def());
             own.filter(is_wanted).select_only().columns(columns).into_tuple().all(&app.db.read).await?
         }
-        Listener::Group(group) => {
+        ListenerId::Group(group) => {
             let own = GroupSubscription::find().filter(group_subscription::Column::GroupChannelId.eq(group));
             let own = own.join(JoinType::InnerJoin, group_subscription::Relation::Target.def());
             own.filter(is_wanted).select_only().columns(columns).into_tuple().all(&app.db.read).await?
         }
     };
-    let action = |code: &str| Code::parse_target(code).map(|(_, _, action)| action);
+    let action = |code: &str| ChannelCode::parse_target(code).map(|(_, _, action)| action);
     Ok(listened.into_iter().filter_map(|(channel, code)| Some((channel, action(&code)?))).collect())
 }

@@ -9,8 +9,8 @@ use entity::user::{Column, Entity as User};
 use tokio::time::sleep;
 
 use crate::app::App;
-use crate::domain::overview::{self, Entry, Stood};
-use crate::domain::tenant::{self, Failures, Tenant};
+use crate::domain::overview::{self, CachedOverview, CheckedEntry};
+use crate::domain::tenant::{self, Tenant, TenantFailures};
 use crate::error::Result;
 
 /// The log message if there are any.
@@ -21,45 +21,48 @@ const ENTRIES: usize = LIST;
 
 /// Counts this node's cached overviews that Redis calls valid but that differ when read again. Each node checks its
 /// own.
-pub async fn measure(app: &Arc<App>) -> Result<()> {
-    let mut failures = Failures::default();
-    for (id, entries) in by_tenant(app, app.caches.overviews.some(ENTRIES)).await? {
+pub async fn measure_drift(app: &Arc<App>) -> Result<()> {
+    let mut failures = TenantFailures::default();
+    for (id, entries) in group_by_tenant(app, app.caches.overviews.sample(ENTRIES)).await? {
         let drift = async {
-            let tenant = tenant::by_id(app, id).await?;
-            drift(app, &tenant, &entries).await
+            let tenant = tenant::get_by_id(app, id).await?;
+            count_drifted(app, &tenant, &entries).await
         };
-        let drift = failures.note(app, id, drift.await).unwrap_or_default();
+        let drift = failures.record_failure(app, id, drift.await).unwrap_or_default();
         if drift > 0 {
             tracing::error!(tenant = id.0, drift, "{DRIFTED}");
         }
         app.metrics.overview_drift.inc_by(drift as u64);
     }
-    failures.end()
+    failures.into_result()
 }
 
 /// A recent commit may not have invalidated its tokens yet, and no client has learned of it. So this checks changed
 /// overviews again, after longer than an invalidation can take.
-async fn drift(app: &Arc<App>, tenant: &Arc<Tenant>, entries: &[Arc<Entry>]) -> Result<usize> {
-    let mut changed: Vec<Stood> = Vec::new();
-    for (entry, hung) in overview::doubtful(app, tenant, entries).await? {
+async fn count_drifted(app: &Arc<App>, tenant: &Arc<Tenant>, entries: &[Arc<CachedOverview>]) -> Result<usize> {
+    let mut changed: Vec<CheckedEntry> = Vec::new();
+    for (entry, hung) in overview::find_doubtful(app, tenant, entries).await? {
         let user = entry.overview.user;
-        let anew = overview::anew(app, tenant, &[user], entry.wish.clone()).await?.remove(&user);
-        let remembered = entry.shown(entry.proof.complete_upto()).fingerprint();
+        let anew = overview::read_from_database(app, tenant, &[user], entry.wish.clone()).await?.remove(&user);
+        let remembered = entry.to_overview(entry.proof.complete_upto()).fingerprint();
         if anew.is_none_or(|anew| anew.fingerprint() != remembered) {
             changed.push((entry, hung));
         }
     }
     let Some(board) = app.board.as_ref().filter(|_| !changed.is_empty()) else { return Ok(0) };
-    sleep(board.pace.quiet()).await;
-    Ok(overview::still_standing(app, tenant, &changed).await)
+    sleep(board.pace.quiet_period()).await;
+    Ok(overview::count_still_valid(app, tenant, &changed).await)
 }
 
-async fn by_tenant(app: &App, entries: Vec<Arc<Entry>>) -> Result<HashMap<TenantId, Vec<Arc<Entry>>>> {
+async fn group_by_tenant(
+    app: &App,
+    entries: Vec<Arc<CachedOverview>>,
+) -> Result<HashMap<TenantId, Vec<Arc<CachedOverview>>>> {
     let users: Vec<UserId> = entries.iter().map(|entry| entry.overview.user).collect();
-    let of = User::find().filter(Column::Id.among(&app.db.read, &users)).select_only();
+    let of = User::find().filter(Column::Id.is_in_list(&app.db.read, &users)).select_only();
     let of = of.columns([Column::Id, Column::TenantId]).into_tuple::<(UserId, TenantId)>();
     let of: HashMap<UserId, TenantId> = of.all(&app.db.read).await?.into_iter().collect();
-    let mut by_tenant: HashMap<TenantId, Vec<Arc<Entry>>> = HashMap::new();
+    let mut by_tenant: HashMap<TenantId, Vec<Arc<CachedOverview>>> = HashMap::new();
     for entry in entries {
         if let Some(tenant) = of.get(&entry.overview.user) {
             by_tenant.entry(*tenant).or_default().push(entry);

@@ -19,7 +19,7 @@ use crate::error::Result;
 
 /// A task. It runs at a fixed interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chore {
+pub enum ScheduledTask {
     /// Adds up how many users received and read each notification.
     Count,
     /// Deletes data past the retention window.
@@ -28,7 +28,7 @@ pub enum Chore {
     Orphans,
 }
 
-impl Chore {
+impl ScheduledTask {
     fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -38,7 +38,7 @@ impl Chore {
     }
 
     /// The interval in milliseconds.
-    fn every(self) -> Millis {
+    fn interval(self) -> Millis {
         match self {
             Self::Count => 10_000,
             Self::Sweep => 3_600_000,
@@ -50,15 +50,15 @@ impl Chore {
     ///
     /// If the node dies during the task, the next run happens when it is due again. A due time further away than the
     /// interval was set by a wrong clock, so the task counts as due.
-    pub async fn is_ours(self, app: &App) -> Result<bool> {
+    pub async fn try_claim(self, app: &App) -> Result<bool> {
         let now = app.now();
-        let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + self.every()));
+        let due = Column::DueAt.lte(now).or(Column::DueAt.gt(now + self.interval()));
         let due = Column::Name.eq(self.name()).and(due);
         if chore::Entity::find().filter(due.clone()).one(&app.db.read).await?.is_none() {
             return Ok(false);
         }
         let moved = transaction!(app.db, |txn| {
-            let on = chore::Entity::update_many().col_expr(Column::DueAt, Expr::val(now + self.every()));
+            let on = chore::Entity::update_many().col_expr(Column::DueAt, Expr::val(now + self.interval()));
             Ok(on.filter(due.clone()).exec(txn).await?.rows_affected)
         })?;
         Ok(moved > 0)

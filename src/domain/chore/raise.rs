@@ -11,7 +11,7 @@ use entity::server::{self, Column as Server};
 use entity::tenant::{Column, Entity as Head};
 use sea_orm::sea_query::ExprTrait;
 
-use super::statement::leave_gaps;
+use super::statement::record_gaps;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
@@ -21,14 +21,14 @@ const NAME: &str = "lineage";
 
 /// The lineage that the numbers of a database belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct LineageRecord {
     /// How often the numbers were raised.
     pub number: u64,
     /// The lineage's name.
     pub name: String,
 }
 
-impl Display for Standing {
+impl Display for LineageRecord {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.number, self.name)
     }
@@ -40,28 +40,28 @@ const FIRST: &str = "name";
 /// Reads the row. `None` if no node has compared lineages yet. Other nodes wait here until the transaction ends.
 ///
 /// Fails with `Unavailable` while a dump is being restored and has not reached `server` yet: our row would conflict.
-pub(super) async fn standing(txn: &Transaction) -> Result<Option<Standing>> {
+pub(super) async fn load_lineage(txn: &Transaction) -> Result<Option<LineageRecord>> {
     if server::Entity::find_by_id(FIRST).for_update(txn).one(txn).await?.is_none() {
         return Err(Error::Unavailable("the database is being restored".into()));
     }
     let row = server::Entity::find_by_id(NAME).one(txn).await?;
     Ok(row.map(|row| {
         let (number, name) = row.value.split_once(' ').unwrap_or(("", &row.value));
-        Standing { number: number.parse().unwrap_or_default(), name: name.to_owned() }
+        LineageRecord { number: number.parse().unwrap_or_default(), name: name.to_owned() }
     }))
 }
 
 /// Writes the row.
-pub(super) async fn stand(txn: &Transaction, standing: &Standing) -> Result<()> {
+pub(super) async fn save_lineage(txn: &Transaction, standing: &LineageRecord) -> Result<()> {
     let columns = [Server::Name, Server::Value];
-    let merged = Existing::Merged { key: &columns[..1], raised: &[], replaced: &columns[1..] };
+    let merged = ExistingRows::Merged { key: &columns[..1], raised: &[], replaced: &columns[1..] };
     insert(txn, columns, vec![[NAME.into(), standing.to_string().into()]], merged).await?;
     Ok(())
 }
 
 /// Moves the logs of all tenants forward, records the gaps, and returns how many tenants there are.
-pub(super) async fn raise_logs(txn: &Transaction, by: i64, now: Millis) -> Result<u64> {
-    leave_gaps(txn, by, now).await?;
+pub(super) async fn advance_logs(txn: &Transaction, by: i64, now: Millis) -> Result<u64> {
+    record_gaps(txn, by, now).await?;
     let further = |column: Column| Expr::col(column).add(by);
     let raise = Head::update_many()
         .col_expr(Column::LastSeq, further(Column::LastSeq))

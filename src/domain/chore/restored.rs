@@ -2,25 +2,25 @@
 
 use futures_util::future::BoxFuture;
 
-use super::raise::{Standing, raise_logs, stand, standing};
+use super::raise::{LineageRecord, advance_logs, load_lineage, save_lineage};
 use crate::app::App;
 use crate::database::{raise_generated, transaction};
 use crate::error::Result;
 
 /// Raises all tenants' numbers by `by` and returns the number of tenants. No node may serve the database meanwhile.
-pub fn restored(app: &App, by: i64) -> BoxFuture<'_, Result<u64>> {
-    Box::pin(raised(app, by))
+pub fn advance_numbers(app: &App, by: i64) -> BoxFuture<'_, Result<u64>> {
+    Box::pin(advance_numbers_inner(app, by))
 }
 
-async fn raised(app: &App, by: i64) -> Result<u64> {
+async fn advance_numbers_inner(app: &App, by: i64) -> Result<u64> {
     transaction!(app.db, |txn| raise_generated(txn, by).await)?;
-    let lineage = app.db.lineage().await?;
+    let lineage = app.db.query_lineage().await?;
     transaction!(app.db, |txn| {
-        let tenants = raise_logs(txn, by, app.now()).await?;
+        let tenants = advance_logs(txn, by, app.now()).await?;
         if let Some(lineage) = &lineage {
             // Spares the nodes that start next from raising them again.
-            let number = standing(txn).await?.map_or(0, |of| of.number) + 1;
-            stand(txn, &Standing { number, name: (*lineage.name).to_owned() }).await?;
+            let number = load_lineage(txn).await?.map_or(0, |of| of.number) + 1;
+            save_lineage(txn, &LineageRecord { number, name: (*lineage.name).to_owned() }).await?;
         }
         Ok(tenants)
     })

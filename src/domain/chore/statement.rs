@@ -1,14 +1,14 @@
 //! SQL over the logs of all tenants.
 
 use crate::clock::Millis;
-use crate::database::{Sql, Transaction};
+use crate::database::{SqlBuilder, Transaction};
 use crate::error::Result;
 
 /// Records the gap that each log is about to have: one row per tenant, written and read once per failover.
-pub async fn leave_gaps(txn: &Transaction, by: i64, now: Millis) -> Result<()> {
-    let mut sql = Sql::new(txn);
+pub async fn record_gaps(txn: &Transaction, by: i64, now: Millis) -> Result<()> {
+    let mut sql = SqlBuilder::new(txn);
     sql.push("INSERT INTO gap (tenant_id, after_seq, upto_seq, created_at) SELECT id, last_seq, last_seq + ").bind(by);
     sql.push(", ").bind(now).push(" FROM tenant");
-    sql.run(txn).await?;
+    sql.execute(txn).await?;
     Ok(())
 }

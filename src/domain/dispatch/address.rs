@@ -6,7 +6,7 @@ use sea_orm::sea_query::ExprTrait;
 
 use crate::clock::Millis;
 use crate::database::Transaction;
-use crate::domain::lane::{Blame, Delivery, Outcome};
+use crate::domain::lane::{AttemptOutcome, Delivery, FailureScope};
 use crate::domain::user;
 use crate::error::Result;
 
@@ -14,10 +14,10 @@ use crate::error::Result;
 const REFUSALS: i64 = 3;
 
 /// Resets the failures of addresses that accepted a delivery, and counts the refusals of others.
-pub async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
+pub async fn record_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {
     let taken = all.iter().filter(|(_, outcome)| outcome.error.is_none()).map(|(delivery, _)| delivery.contact_id);
-    user::works_again(txn, &taken.collect::<Vec<_>>()).await?;
-    for (delivery, _) in all.iter().filter(|(_, outcome)| outcome.blame == Blame::Contact) {
+    user::clear_contact_failures(txn, &taken.collect::<Vec<_>>()).await?;
+    for (delivery, _) in all.iter().filter(|(_, outcome)| outcome.blame == FailureScope::Contact) {
         let refused = || Contacts::update_many().filter(Column::Id.eq(delivery.contact_id));
         refused().col_expr(Column::Failures, Expr::col(Column::Failures).add(1)).exec(txn).await?;
         let bad = refused().filter(Column::Failures.gte(REFUSALS)).filter(Column::BadSince.is_null());

@@ -5,15 +5,15 @@ use entity::ids::UserId;
 use entity::prelude::*;
 
 use super::digest;
-use super::statement::{Addressed, Standing, Whose, addressed, standing};
+use super::statement::{AddressSelection, AddressedItem, AddressedUser, select_addressed_users, select_items};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::inbox::sync;
-use crate::domain::lane::{Event, Kind, Lease, Told, write};
-use crate::domain::notification::{self, Status};
+use crate::domain::lane::{DeliveryEvent, DestinationKind, Lease, NewDelivery, insert_deliveries};
+use crate::domain::notification::{self, NotificationState};
 use crate::domain::tenant::Tenant;
-use crate::domain::user::again;
+use crate::domain::user::retry_if_erased;
 use crate::error::Result;
 use crate::model::catalogue::DeliveryRule;
 
@@ -23,93 +23,97 @@ const USERS: u64 = 500;
 /// Processes one step of the first due dispatch. Returns whether there may be more, or `None` if the lease is lost.
 ///
 /// Syncs the inboxes first, so that the result is what users would see now.
-pub async fn expand(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
-    again(|| next(app, tenant, kind, lease)).await
+pub async fn fan_out(app: &App, tenant: &Tenant, kind: DestinationKind, lease: Lease) -> Result<Option<bool>> {
+    retry_if_erased(|| fan_out_next(app, tenant, kind, lease)).await
 }
 
-async fn next(app: &App, tenant: &Tenant, kind: Kind, lease: Lease) -> Result<Option<bool>> {
+async fn fan_out_next(app: &App, tenant: &Tenant, kind: DestinationKind, lease: Lease) -> Result<Option<bool>> {
     let now = app.now();
     let due = Dispatches::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::DueAt.lte(now));
     let due = due.order_by_asc(Column::DueAt).order_by_asc(Column::Seq).limit(1);
     let Some(due) = due.one(&app.db.read).await? else { return Ok(Some(false)) };
-    let of = notification::find(app, tenant, due.notification_id).await?;
-    let of = of.filter(|of| of.status(now) == Status::Published);
-    let rule = of.as_ref().and_then(|of| of.message_type.delivered_by(kind).cloned());
-    let Some((of, rule)) = of.zip(rule) else { return step(app, tenant, lease, &due, Found::default(), None).await };
-    let next = addressed(&app.db.read, tenant, kind, (&of, due.seq), due.after_user, USERS);
-    let users: Vec<UserId> = next.rows::<Addressed>(&app.db.read).await?.into_iter().map(|of| of.user_id).collect();
+    let of = notification::find_by_id(app, tenant, due.notification_id).await?;
+    let of = of.filter(|of| of.status(now) == NotificationState::Published);
+    let rule = of.as_ref().and_then(|of| of.message_type.delivery_rule(kind).cloned());
+    let Some((of, rule)) = of.zip(rule) else {
+        return record_step(app, tenant, lease, &due, FanOutStep::default(), None).await;
+    };
+    let next = select_addressed_users(&app.db.read, tenant, kind, (&of, due.seq), due.after_user, USERS);
+    let users: Vec<UserId> =
+        next.fetch_by_name::<AddressedUser>(&app.db.read).await?.into_iter().map(|of| of.user_id).collect();
     let last = users.last().copied().filter(|_| users.len() as u64 == USERS);
-    sync::caught_up(app, tenant, &users).await?;
-    let found = found(app, tenant, &due, &rule, &users).await?;
-    step(app, tenant, lease, &due, found, last).await
+    sync::sync_to_end(app, tenant, &users).await?;
+    let found = find_recipients(app, tenant, &due, &rule, &users).await?;
+    record_step(app, tenant, lease, &due, found, last).await
 }
 
 /// The result of a step.
 #[derive(Default)]
-struct Found {
-    told: Vec<Told>,
+struct FanOutStep {
+    told: Vec<NewDelivery>,
     /// Users who get a digest instead, and when.
     digests: Vec<(UserId, Millis)>,
 }
 
 /// The addresses that get the item, or the users who get it in their digest.
-async fn found(
+async fn find_recipients(
     app: &App,
     tenant: &Tenant,
     of: &dispatch::Model,
     rule: &DeliveryRule,
     users: &[UserId],
-) -> Result<Found> {
+) -> Result<FanOutStep> {
     if users.is_empty() {
-        return Ok(Found::default());
+        return Ok(FanOutStep::default());
     }
     let now = app.now();
-    let items = standing(&app.db.read, tenant, rule.kind, Whose::Users(users), &[of.seq], now);
-    let items = items.rows::<Standing>(&app.db.read).await?.into_iter().filter(|item| item.is_wanted(rule));
+    let items = select_items(&app.db.read, tenant, rule.kind, AddressSelection::Users(users), &[of.seq], now);
+    let items =
+        items.fetch_by_name::<AddressedItem>(&app.db.read).await?.into_iter().filter(|item| item.is_wanted(rule));
     if rule.digest {
-        let digests = items.filter_map(|item| Some((item.user_id, item.hours.read().digest_after(now)?)));
-        return Ok(Found { digests: digests.collect(), ..Found::default() });
+        let digests = items.filter_map(|item| Some((item.user_id, item.hours.parse().digest_after(now)?)));
+        return Ok(FanOutStep { digests: digests.collect(), ..FanOutStep::default() });
     }
-    let told = |item: Standing| Told {
-        event: Event::Published,
+    let told = |item: AddressedItem| NewDelivery {
+        event: DeliveryEvent::Published,
         contact: item.contact_id,
         subject: of.notification_id,
         seq: Some(of.seq),
         at: of.due_at,
         due_at: of.due_at,
     };
-    Ok(Found { told: items.map(told).collect(), ..Found::default() })
+    Ok(FanOutStep { told: items.map(told).collect(), ..FanOutStep::default() })
 }
 
 /// Records a step: its deliveries and digests, and how far it got in the audience, or that the dispatch is done.
-async fn step(
+async fn record_step(
     app: &App,
     tenant: &Tenant,
     lease: Lease,
     of: &dispatch::Model,
-    found: Found,
+    found: FanOutStep,
     last: Option<UserId>,
 ) -> Result<Option<bool>> {
     transaction!(app.db, |txn| {
         let now = app.now();
-        if lease.hold(txn, now).await?.is_none() {
+        if lease.lock_destination(txn, now).await?.is_none() {
             return Ok(None);
         }
-        write(txn, tenant, lease.lane, found.told.clone(), now).await?;
-        digest::wake(txn, tenant, of, &found.digests).await?;
+        insert_deliveries(txn, tenant, lease.lane, found.told.clone(), now).await?;
+        digest::schedule_digests(txn, tenant, of, &found.digests).await?;
         match last {
             Some(last) => {
                 let on = Dispatches::update_many().col_expr(Column::AfterUser, Expr::val(last));
                 on.filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq)).exec(txn).await?;
             }
-            None => end(txn, of).await?,
+            None => delete_dispatch(txn, of).await?,
         }
         Ok(Some(true))
     })
 }
 
 /// Keeps the rows of `recipient`: other destinations may still need them.
-async fn end(txn: &Transaction, of: &dispatch::Model) -> Result<()> {
+async fn delete_dispatch(txn: &Transaction, of: &dispatch::Model) -> Result<()> {
     let done = Dispatches::delete_many().filter(Column::LaneId.eq(of.lane_id)).filter(Column::Seq.eq(of.seq));
     done.exec(txn).await?;
     Ok(())

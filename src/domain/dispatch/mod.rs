@@ -1,10 +1,10 @@
 //! Deliveries to users' own addresses, over any kind of destination that reaches users.
 //!
-//! For each publication of a type with a delivery rule, `take` writes a `dispatch`. When it is due, `expand` syncs the
-//! inboxes that it may have reached, 500 at a time, and writes a delivery for each address of a user who still has the
-//! item (unread, if the rule says so). `prepare` checks this again right before the attempt. Reading, retraction,
-//! expiry and preferences therefore need no code here: the inbox knows. Recipients of an announcement to named users
-//! are kept in `recipient` until then.
+//! For each publication of a type with a delivery rule, `schedule_dispatches` writes a `dispatch`. When it is due,
+//! `fan_out` syncs the inboxes that it may have reached, 500 at a time, and writes a delivery for each address of a
+//! user who still has the item (unread, if the rule says so). `prepare_deliveries` checks this again right before the
+//! attempt. Reading, retraction, expiry and preferences therefore need no code here: the inbox knows. Recipients of an
+//! announcement to named users are kept in `recipient` until then.
 //!
 //! If the rule asks for digests, a due dispatch schedules its users' `digest` rows instead. Due digests
 //! (`model::hours`) are made for 200 users at a time: one delivery per address, if there are unread items newer than
@@ -20,25 +20,25 @@ mod take;
 use entity::dispatch::{Column, Entity as Dispatches};
 use entity::prelude::*;
 
-use super::lane::{self, Kind};
+use super::lane::{self, DestinationKind};
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::database::transaction;
 use crate::error::Result;
 
-pub use address::noted;
-pub use expand::expand;
-pub use prepare::{Due, prepare};
-pub use statement::Standing;
-pub use take::{first_due, take};
+pub use address::record_results;
+pub use expand::fan_out;
+pub use prepare::{DueItem, prepare_deliveries};
+pub use statement::AddressedItem;
+pub use take::{first_due_at, schedule_dispatches};
 
 /// Deletes a destination that reaches users, with its deliveries, dispatches and digests. Returns whether it existed.
-pub async fn delete(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<bool> {
+pub async fn delete_destination(app: &App, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<bool> {
     let is_gone = lane::delete(app, tenant, kind, id).await?;
     transaction!(app.db, |txn| {
         Dispatches::delete_of_tenant(tenant.id).filter(Column::LaneId.eq(id)).exec(txn).await?;
         Ok(())
     })?;
-    digest::delete(app, tenant, id).await?;
+    digest::delete_rows(app, tenant, id).await?;
     Ok(is_gone)
 }

@@ -11,4 +11,4 @@ pub mod shelf;
 pub mod standing;
 pub mod sync;
 
-pub use item::Item;
+pub use item::UserItem;

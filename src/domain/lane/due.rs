@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// Up to `many` due deliveries of a destination, without those in `in_hand`. First attempts come before retries, so
 /// that retries never delay new deliveries. Two ranges of `delivery_due_at`.
-pub(super) async fn due(app: &App, lane: i64, in_hand: &HashSet<i64>, many: usize) -> Result<Vec<Delivery>> {
+pub(super) async fn load_due(app: &App, lane: i64, in_hand: &HashSet<i64>, many: usize) -> Result<Vec<Delivery>> {
     let mut found = Vec::new();
     for state in [DeliveryState::Fresh, DeliveryState::Retrying] {
         let of = Deliveries::find().filter(Column::LaneId.eq(lane)).filter(Column::State.eq(state));

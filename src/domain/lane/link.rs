@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::model::check;
 
 /// Checks the base URL for links that are paths: an absolute http(s) URL without credentials.
-pub fn check_base(base: &str) -> Result<()> {
+pub fn check_base_url(base: &str) -> Result<()> {
     check::link("linkBase", base)?;
     if !base.starts_with("https://") && !base.starts_with("http://") {
         return Err(Error::bad_input("linkBase", "must be an absolute http(s) URL"));
@@ -21,7 +21,7 @@ pub fn check_base(base: &str) -> Result<()> {
 }
 
 /// The absolute form of a link. `None` if it is a path and the destination has no base URL.
-pub fn absolute(lane: &Lane, link: &str) -> Option<String> {
+pub fn absolute_link(lane: &Lane, link: &str) -> Option<String> {
     if !link.starts_with('/') {
         return Some(link.to_owned());
     }

@@ -8,7 +8,8 @@
 //!
 //! The delivery loop (`turn`) keeps up to 16 attempts in flight, records results ten times a second, and ends when
 //! nothing is due or after 10 s. An attempt without a recorded result is repeated under the same id: a delivery may
-//! arrive twice, but is never lost. `model::delivery` decides when to retry. [`Carrier`] is what differs by kind.
+//! arrive twice, but is never lost. `model::find_delivery` decides when to retry. [`Transport`] is what differs by
+//! kind.
 
 mod disable;
 mod due;
@@ -35,35 +36,37 @@ use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
-use crate::model::alarm::Alarm;
+use crate::model::alarm::AlarmTarget;
 
-pub use disable::wake;
-pub use entity::delivery::{Event, Model as Delivery, State as DeliveryState};
-pub use entity::lane::{Kind, Model as Lane, State};
-pub use examine::{Examined, examine};
-pub use lease::{Lease, lock_all};
-pub use link::absolute;
-pub use list::{Filter, Page, delivery, kinds, page};
-pub use log::{Told, write};
-pub use only::{Settings, only, only_known};
-pub use place::{anew, changed, delete, end_of_log, pause, resume};
-pub use replay::{Replay, replay};
-pub use show::{Figures, by_notification, count, many, pending, resting_until};
-pub use statement::{Waiting, waiting};
-pub use sweep::{renew_secrets, sweep};
-pub use trust::Trust;
-pub use turn::{Ended, run};
+pub use disable::mark_due;
+pub use entity::delivery::{DeliveryEvent, DeliveryState, Model as Delivery};
+pub use entity::lane::{DestinationKind, DestinationState, Model as Lane};
+pub use examine::{DestinationReport, examine_destinations};
+pub use lease::{Lease, lock_destinations};
+pub use link::absolute_link;
+pub use list::{DeliveryFilter, DeliveryPage, find_delivery, list_deliveries, load_kinds};
+pub use log::{NewDelivery, insert_deliveries};
+pub use only::{DestinationSettings, find_single, get_single};
+pub use place::{delete, lock_for_update, lock_log_end, pause, reset_failures, resume};
+pub use replay::{ReplaySelection, replay_deliveries};
+pub use show::{
+    DeliveryCounts, back_off_until, count_by_notification, count_deliveries, count_pending_deliveries, update_metrics,
+};
+pub use statement::{DueDestination, find_due};
+pub use sweep::{delete_old_deliveries, reseal_secrets};
+pub use trust::HostTrust;
+pub use turn::{WorkerOutcome, run_worker};
 
 /// How one kind of destination makes deliveries and sends them.
-pub trait Carrier: Send + Sync + 'static {
-    const KIND: Kind;
+pub trait Transport: Send + Sync + 'static {
+    const KIND: DestinationKind;
     /// The payload of a delivery.
     type Parcel: Send + 'static;
     /// The destination's settings, opened for sending.
     type Receiver: Send + Sync + 'static;
 
     /// Opens the settings for sending. If that fails, every attempt fails with the reason.
-    fn receiver(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver;
+    fn open_client(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver;
 
     /// Sends a delivery once under this id and waits for the answer, for a bounded time.
     fn attempt(
@@ -71,52 +74,56 @@ pub trait Carrier: Send + Sync + 'static {
         app: &App,
         id: &str,
         parcel: Self::Parcel,
-    ) -> impl Future<Output = Outcome> + Send;
+    ) -> impl Future<Output = AttemptOutcome> + Send;
 
     /// How much the host that the payload goes to is trusted.
-    fn trust<'a>(app: &App, parcel: &'a Self::Parcel) -> Trust<'a> {
+    fn host_trust<'a>(app: &App, parcel: &'a Self::Parcel) -> HostTrust<'a> {
         let _ = (app, parcel);
-        Trust::Known
+        HostTrust::Known
     }
 
     /// Inserts deliveries, or rows that become deliveries later. Runs in the transaction that moves the cursor.
-    fn take(
+    fn schedule_deliveries(
         txn: &Transaction,
         app: &App,
         tenant: &Tenant,
         lane: &Lane,
-        part: Part,
+        part: LogRange,
     ) -> impl Future<Output = Result<()>> + Send;
 
     /// Turns a bounded number of due rows into deliveries. Returns whether there are more, or `None` if the lease is
     /// lost.
-    fn expand(app: &App, tenant: &Tenant, lease: Lease) -> impl Future<Output = Result<Option<bool>>> + Send {
+    fn fan_out(app: &App, tenant: &Tenant, lease: Lease) -> impl Future<Output = Result<Option<bool>>> + Send {
         let _ = (app, tenant, lease);
         std::future::ready(Ok(Some(false)))
     }
 
-    /// When the next row is due for [`expand`](Self::expand).
-    fn expands_at(txn: &Transaction, lane: i64) -> impl Future<Output = Result<Option<Millis>>> + Send {
+    /// When the next row is due for [`fan_out`](Self::expand).
+    fn next_fan_out_at(txn: &Transaction, lane: i64) -> impl Future<Output = Result<Option<Millis>>> + Send {
         let _ = (txn, lane);
         std::future::ready(Ok(None))
     }
 
     /// Prepares deliveries for sending. The result has the same order.
-    fn prepare(
+    fn prepare_deliveries(
         app: &App,
         tenant: &Tenant,
         lane: &Lane,
         due: &[Delivery],
-    ) -> impl Future<Output = Result<Vec<Prepared<Self::Parcel>>>> + Send;
+    ) -> impl Future<Output = Result<Vec<PreparedDelivery<Self::Parcel>>>> + Send;
 
     /// Reacts to the results of attempts, in the transaction that records them.
-    fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> impl Future<Output = Result<()>> + Send {
+    fn on_results(
+        txn: &Transaction,
+        all: &[(&Delivery, &AttemptOutcome)],
+        now: Millis,
+    ) -> impl Future<Output = Result<()>> + Send {
         let _ = (txn, all, now);
         std::future::ready(Ok(()))
     }
 
-    /// Tells the tenant's other destinations that this one was disabled. All of `all` are locked.
-    fn disabled(
+    /// Tells the tenant's other destinations that this one was disabled. All of `list_by_kind` are locked.
+    fn on_disabled(
         txn: &Transaction,
         tenant: &Tenant,
         all: &[Lane],
@@ -130,7 +137,7 @@ pub trait Carrier: Send + Sync + 'static {
 
 /// The entries of the log after `after` and up to `upto`.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct LogRange {
     pub after: Seq,
     pub upto: Seq,
     pub now: Millis,
@@ -138,7 +145,7 @@ pub struct Part {
 
 /// A delivery after preparation.
 #[derive(Debug)]
-pub enum Prepared<P> {
+pub enum PreparedDelivery<P> {
     /// To be sent.
     Ready(P),
     /// Not to be sent: its subject is gone, or its event did not happen.
@@ -149,7 +156,7 @@ pub enum Prepared<P> {
 
 /// The result of an attempt.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct AttemptOutcome {
     /// The HTTP or SMTP status. `None` if there was no answer.
     pub status: Option<u16>,
     /// `None` if the receiver accepted the delivery.
@@ -158,19 +165,19 @@ pub struct Outcome {
     pub retry_after: Option<Millis>,
     /// The beginning of the response body.
     pub excerpt: String,
-    pub blame: Blame,
+    pub blame: FailureScope,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// A failure without an answer.
-    pub fn unanswered(error: impl Into<String>) -> Self {
+    pub fn without_answer(error: impl Into<String>) -> Self {
         Self { error: Some(error.into()), ..Self::default() }
     }
 }
 
 /// What a failure is attributed to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Blame {
+pub enum FailureScope {
     /// The destination: it cannot accept anything now.
     #[default]
     Lane,
@@ -190,9 +197,9 @@ pub enum Blame {
     Host,
 }
 
-impl Blame {
+impl FailureScope {
     /// Whether the destination itself is healthy.
-    fn spares_the_lane(self) -> bool {
+    fn is_destination_healthy(self) -> bool {
         matches!(self, Self::Deferred | Self::Delivery | Self::Contact | Self::Host)
     }
 
@@ -203,52 +210,52 @@ impl Blame {
 }
 
 /// A tenant's destinations of a kind, oldest first.
-pub async fn all(app: &App, tenant: &Tenant, kind: Kind) -> Result<Vec<Lane>> {
+pub async fn list_by_kind(app: &App, tenant: &Tenant, kind: DestinationKind) -> Result<Vec<Lane>> {
     let of = Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(kind));
     Ok(of.order_by_asc(Column::Id).all(&app.db.read).await?)
 }
 
 /// The destination with this kind and id. `None` if there is none.
-pub async fn find(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Option<Lane>> {
+pub async fn find_by_id(app: &App, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Option<Lane>> {
     let of = Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
     Ok(of.one(&app.db.read).await?)
 }
 
 /// The tenant's destination with this id, of any kind.
-pub async fn find_any(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
+pub async fn find_of_any_kind(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
     Ok(Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?)
 }
 
 /// The destination with this kind and id. `NOT_FOUND` if there is none.
-pub async fn known(app: &App, tenant: &Tenant, kind: Kind, id: i64) -> Result<Lane> {
-    find(app, tenant, kind, id).await?.ok_or_else(|| none(kind))
+pub async fn get_by_id(app: &App, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Lane> {
+    find_by_id(app, tenant, kind, id).await?.ok_or_else(|| not_found_error(kind))
 }
 
 /// The error for a destination that does not exist.
-pub fn none(kind: Kind) -> Error {
-    Error::not_found(noun(kind), "with this id")
+pub fn not_found_error(kind: DestinationKind) -> Error {
+    Error::not_found(kind_noun(kind), "with this id")
 }
 
-fn noun(kind: Kind) -> &'static str {
+fn kind_noun(kind: DestinationKind) -> &'static str {
     match kind {
-        Kind::Webhook => "webhook endpoint",
-        Kind::Email => "mail relay",
-        Kind::WeChat => "WeChat account",
-        Kind::WebPush => "web push sender",
+        DestinationKind::Webhook => "webhook endpoint",
+        DestinationKind::Email => "mail relay",
+        DestinationKind::WeChat => "WeChat account",
+        DestinationKind::WebPush => "web push sender",
     }
 }
 
 /// Where to send the alarm if the destination is disabled.
-pub fn alarm_of(lane: &Lane) -> Option<Alarm> {
+pub fn alarm_settings(lane: &Lane) -> Option<AlarmTarget> {
     let (message_type, group) = lane.alarm_type.clone().zip(lane.alarm_group.clone())?;
-    Some(Alarm { message_type, group })
+    Some(AlarmTarget { message_type, group })
 }
 
 /// The owner under which the vault seals a destination's secrets.
-pub fn owner(tenant: &Tenant, lane: i64) -> String {
-    owner_within(tenant.id, lane)
+pub fn vault_owner(tenant: &Tenant, lane: i64) -> String {
+    vault_owner_by_id(tenant.id, lane)
 }
 
-fn owner_within(tenant: TenantId, lane: i64) -> String {
+fn vault_owner_by_id(tenant: TenantId, lane: i64) -> String {
     format!("{tenant}/lane/{lane}")
 }

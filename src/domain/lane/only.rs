@@ -4,42 +4,45 @@ use entity::lane::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
 
-use super::link::check_base;
-use super::{Kind, Lane, State, all, anew, changed, end_of_log, lock_all, none};
+use super::link::check_base_url;
+use super::{
+    DestinationKind, DestinationState, Lane, list_by_kind, lock_destinations, lock_for_update, lock_log_end,
+    not_found_error, reset_failures,
+};
 use crate::app::App;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, notification};
 use crate::error::Result;
-use crate::model::alarm::Alarm;
+use crate::model::alarm::AlarmTarget;
 
 /// The settings that all of these kinds share.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DestinationSettings {
     /// The base for links that are paths: an absolute http(s) URL.
     pub link_base: Option<String>,
-    pub alarm: Option<Alarm>,
+    pub alarm: Option<AlarmTarget>,
 }
 
 /// The tenant's destination of this kind. `None` if it has none.
-pub async fn only(app: &App, tenant: &Tenant, kind: Kind) -> Result<Option<Lane>> {
-    Ok(all(app, tenant, kind).await?.pop())
+pub async fn find_single(app: &App, tenant: &Tenant, kind: DestinationKind) -> Result<Option<Lane>> {
+    Ok(list_by_kind(app, tenant, kind).await?.pop())
 }
 
 /// The tenant's destination of this kind. `NOT_FOUND` if it has none.
-pub async fn only_known(app: &App, tenant: &Tenant, kind: Kind) -> Result<Lane> {
-    only(app, tenant, kind).await?.ok_or_else(|| none(kind))
+pub async fn get_single(app: &App, tenant: &Tenant, kind: DestinationKind) -> Result<Lane> {
+    find_single(app, tenant, kind).await?.ok_or_else(|| not_found_error(kind))
 }
 
-impl Settings {
+impl DestinationSettings {
     /// Validates the settings. `CONFLICT` if the server has no key to seal secrets with, which every destination needs.
     pub async fn check(&self, app: &App, tenant: &Tenant) -> Result<()> {
-        app.vault.check()?;
+        app.vault.require_key()?;
         if let Some(base) = &self.link_base {
-            check_base(base)?;
+            check_base_url(base)?;
         }
         if let Some(alarm) = &self.alarm {
-            let catalogue = catalogue::current(app, tenant).await?;
+            let catalogue = catalogue::load_current(app, tenant).await?;
             notification::check_alarm(app, tenant, &catalogue, alarm).await?;
         }
         Ok(())
@@ -52,22 +55,22 @@ impl Settings {
         txn: &Transaction,
         app: &App,
         tenant: &Tenant,
-        kind: Kind,
+        kind: DestinationKind,
     ) -> Result<(Lane, UpdateMany<Lanes>)> {
-        let id = row(txn, app, tenant, kind).await?;
+        let id = find_or_create_row(txn, app, tenant, kind).await?;
         let (alarm_type, alarm_group) = self.alarm.clone().map(|of| (of.message_type, of.group)).unzip();
-        let (of, to) = changed(txn, app, tenant, kind, id).await?;
-        let to = anew(to, app.now()).col_expr(Column::LinkBase, Expr::val(self.link_base.clone()));
+        let (of, to) = lock_for_update(txn, app, tenant, kind, id).await?;
+        let to = reset_failures(to, app.now()).col_expr(Column::LinkBase, Expr::val(self.link_base.clone()));
         let to = to.col_expr(Column::AlarmType, Expr::val(alarm_type));
         Ok((of, to.col_expr(Column::AlarmGroup, Expr::val(alarm_group))))
     }
 }
 
 /// The id of the row. Creates one without settings if there is none.
-async fn row(txn: &Transaction, app: &App, tenant: &Tenant, kind: Kind) -> Result<i64> {
+async fn find_or_create_row(txn: &Transaction, app: &App, tenant: &Tenant, kind: DestinationKind) -> Result<i64> {
     // A concurrent caller waits here, and then finds the row.
-    let end = end_of_log(txn, tenant).await?;
-    if let Some(of) = lock_all(txn, tenant.id, kind).await?.first() {
+    let end = lock_log_end(txn, tenant).await?;
+    if let Some(of) = lock_destinations(txn, tenant.id, kind).await?.first() {
         return Ok(of.id);
     }
     let made = ActiveModel {
@@ -77,7 +80,7 @@ async fn row(txn: &Transaction, app: &App, tenant: &Tenant, kind: Kind) -> Resul
         events: Set(0),
         is_full: Set(true),
         secret: Set(String::new()),
-        state: Set(State::Active),
+        state: Set(DestinationState::Active),
         cursor_seq: Set(end),
         created_at: Set(app.now()),
         updated_at: Set(app.now()),

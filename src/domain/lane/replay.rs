@@ -3,8 +3,8 @@
 use entity::delivery::{Column, Entity as Deliveries};
 use entity::prelude::*;
 
-use super::disable::wake;
-use super::{Delivery, DeliveryState, Event};
+use super::disable::mark_due;
+use super::{Delivery, DeliveryEvent, DeliveryState};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -17,7 +17,7 @@ const MOST: usize = 100_000;
 
 /// Which deliveries to send again.
 #[derive(Clone, Debug)]
-pub enum Replay {
+pub enum ReplaySelection {
     /// Those of these ids that are dead or delivered; at most 1,000 ids.
     Ids(Vec<i64>),
     /// All dead deliveries of a destination, or those since a time; at most 100,000, the longest due first.
@@ -26,17 +26,18 @@ pub enum Replay {
 
 /// Makes deliveries due now under the same ids, with the count of attempts reset. Returns how many. Skips pings.
 /// Deliveries past the retention window no longer exist.
-pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> {
+pub async fn replay_deliveries(app: &App, tenant: &Tenant, which: ReplaySelection) -> Result<usize> {
     match which {
-        Replay::Ids(ids) => {
-            check::count("select.ids", ids.len(), LIST)?;
+        ReplaySelection::Ids(ids) => {
+            check::at_most("select.ids", ids.len(), LIST)?;
             transaction!(app.db, |txn| {
-                let done = Column::State.among(txn, &[DeliveryState::Delivered, DeliveryState::Dead]);
-                let of = Deliveries::of_tenant(tenant.id).filter(Column::Id.among(txn, &ids)).filter(done);
-                again(txn, app, tenant, of.filter(Column::Event.ne(Event::Ping)).all(txn).await?).await
+                let done = Column::State.is_in_list(txn, &[DeliveryState::Delivered, DeliveryState::Dead]);
+                let of = Deliveries::of_tenant(tenant.id).filter(Column::Id.is_in_list(txn, &ids)).filter(done);
+                reset_deliveries(txn, app, tenant, of.filter(Column::Event.ne(DeliveryEvent::Ping)).all(txn).await?)
+                    .await
             })
         }
-        Replay::Dead { lane, since } => {
+        ReplaySelection::Dead { lane, since } => {
             let mut replayed = 0;
             // A delivery that is dead again during this call has a later due time, so it is replayed once.
             let began = app.now();
@@ -44,13 +45,13 @@ pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> 
                 let step = LIST.min(MOST - replayed);
                 let many = transaction!(app.db, |txn| {
                     let mut of = Deliveries::of_tenant(tenant.id).filter(Column::LaneId.eq(lane));
-                    of = of.filter(Column::State.eq(DeliveryState::Dead)).filter(Column::Event.ne(Event::Ping));
+                    of = of.filter(Column::State.eq(DeliveryState::Dead)).filter(Column::Event.ne(DeliveryEvent::Ping));
                     of = of.filter(Column::DueAt.lte(began));
                     if let Some(since) = since {
                         of = of.filter(Column::HappenedAt.gte(since));
                     }
                     let some = of.order_by_asc(Column::DueAt).order_by_asc(Column::Id).limit(step as u64);
-                    again(txn, app, tenant, some.all(txn).await?).await
+                    reset_deliveries(txn, app, tenant, some.all(txn).await?).await
                 })?;
                 replayed += many;
                 if many < step {
@@ -62,7 +63,7 @@ pub async fn replay(app: &App, tenant: &Tenant, which: Replay) -> Result<usize> 
     }
 }
 
-async fn again(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>) -> Result<usize> {
+async fn reset_deliveries(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>) -> Result<usize> {
     if all.is_empty() {
         return Ok(0);
     }
@@ -71,11 +72,11 @@ async fn again(txn: &Transaction, app: &App, tenant: &Tenant, all: Vec<Delivery>
     lanes.sort_unstable();
     lanes.dedup();
     // Locks destinations before deliveries, as the delivery loop does.
-    wake(txn, tenant.id, &lanes, now).await?;
+    mark_due(txn, tenant.id, &lanes, now).await?;
     let ids: Vec<i64> = all.iter().map(|of| of.id).collect();
     let to = Deliveries::update_many().col_expr(Column::State, Expr::val(DeliveryState::Fresh));
     let to = to.col_expr(Column::DueAt, Expr::val(now)).col_expr(Column::Attempts, Expr::val(0_i64));
     let to = to.col_expr(Column::FirstTriedAt, Expr::val(None::<Millis>));
-    to.filter(Column::Id.among(txn, &ids)).exec(txn).await?;
+    to.filter(Column::Id.is_in_list(txn, &ids)).exec(txn).await?;
     Ok(all.len())
 }

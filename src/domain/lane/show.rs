@@ -5,30 +5,31 @@ use std::collections::{BTreeMap, HashMap};
 use entity::delivery::{Column, Entity as Deliveries};
 use entity::prelude::*;
 
-use super::statement::{counted, of_notifications};
-use super::{DeliveryState, Kind, Lane, State};
+use super::statement::{count_destinations, count_notification_deliveries};
+use super::{DeliveryState, DestinationKind, DestinationState, Lane};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::telemetry::metrics::Standing;
+use crate::telemetry::metrics::DestinationLabels;
 
 /// How many deliveries of a destination are in a state: a range of `delivery_due_at`. Fresh deliveries that are not due
 /// yet do not count, such as those that wait for a notification to expire.
-pub async fn many(app: &App, lane: &Lane, state: DeliveryState) -> Result<i64> {
+pub async fn count_deliveries(app: &App, lane: &Lane, state: DeliveryState) -> Result<i64> {
     let of = Deliveries::find().filter(Column::LaneId.eq(lane.id)).filter(Column::State.eq(state));
     let of = if state == DeliveryState::Fresh { of.filter(Column::DueAt.lte(app.now())) } else { of };
     Ok(of.count_rows(&app.db.read).await?)
 }
 
 /// How many deliveries wait for their first attempt or a retry.
-pub async fn pending(app: &App, lane: &Lane) -> Result<i64> {
-    Ok(many(app, lane, DeliveryState::Fresh).await? + many(app, lane, DeliveryState::Retrying).await?)
+pub async fn count_pending_deliveries(app: &App, lane: &Lane) -> Result<i64> {
+    Ok(count_deliveries(app, lane, DeliveryState::Fresh).await?
+        + count_deliveries(app, lane, DeliveryState::Retrying).await?)
 }
 
 /// Deliveries by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct DeliveryCounts {
     /// Waiting for the first attempt or a retry.
     pub pending: i64,
     pub delivered: i64,
@@ -38,14 +39,14 @@ pub struct Figures {
 
 /// Deliveries of notifications by kind of destination, without notifications that have none. One statement per 1,000
 /// notifications.
-pub async fn by_notification(
+pub async fn count_by_notification(
     app: &App,
     tenant: &Tenant,
     notifications: &[i64],
-) -> Result<HashMap<i64, BTreeMap<Kind, Figures>>> {
-    let mut all: HashMap<i64, BTreeMap<Kind, Figures>> = HashMap::new();
+) -> Result<HashMap<i64, BTreeMap<DestinationKind, DeliveryCounts>>> {
+    let mut all: HashMap<i64, BTreeMap<DestinationKind, DeliveryCounts>> = HashMap::new();
     for notifications in notifications.chunks(LIST) {
-        for of in of_notifications(&app.db.read, tenant, notifications).await? {
+        for of in count_notification_deliveries(&app.db.read, tenant, notifications).await? {
             let figures = all.entry(of.notification).or_default().entry(of.kind).or_default();
             match of.state {
                 DeliveryState::Fresh | DeliveryState::Retrying => figures.pending += of.many,
@@ -58,23 +59,24 @@ pub async fn by_notification(
 }
 
 /// When the destination's back-off ends. `None` if it is not backing off.
-pub fn resting_until(app: &App, lane: &Lane) -> Option<Millis> {
+pub fn back_off_until(app: &App, lane: &Lane) -> Option<Millis> {
     Some(lane.open_until).filter(|until| *until > app.now())
 }
 
 /// Updates the server's metrics with the count of all destinations.
-pub async fn count(app: &App) -> Result<()> {
-    let all = counted(&app.db.read).await?;
-    for kind in [Kind::Webhook, Kind::Email, Kind::WeChat, Kind::WebPush] {
+pub async fn update_metrics(app: &App) -> Result<()> {
+    let all = count_destinations(&app.db.read).await?;
+    for kind in [DestinationKind::Webhook, DestinationKind::Email, DestinationKind::WeChat, DestinationKind::WebPush] {
         let mut figures = [("active", 0), ("failing", 0), ("paused", 0), ("disabled", 0)];
         for of in all.iter().filter(|of| of.kind == kind) {
-            let name = if of.state == State::Active && of.is_failing == 1 { "failing" } else { of.state.name() };
+            let name =
+                if of.state == DestinationState::Active && of.is_failing == 1 { "failing" } else { of.state.name() };
             for (_, many) in figures.iter_mut().filter(|(of, _)| *of == name) {
                 *many += of.many;
             }
         }
         for (state, many) in figures {
-            app.metrics.lanes.get_or_create(&Standing { channel: kind.name(), state }).set(many);
+            app.metrics.lanes.get_or_create(&DestinationLabels { channel: kind.name(), state }).set(many);
         }
     }
     Ok(())

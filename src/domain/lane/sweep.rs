@@ -4,7 +4,7 @@ use entity::delivery::{Column, Entity as Deliveries};
 use entity::lane::{self, Entity as Lanes};
 use entity::prelude::*;
 
-use super::owner;
+use super::vault_owner;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// Deletes a tenant's deliveries created before `before`, in steps, from the beginning of `delivery_tenant` to the
 /// first newer one. Returns how many.
-pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
+pub async fn delete_old_deliveries(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
     let mut swept = 0;
     loop {
         let many = transaction!(app.db, |txn| {
@@ -21,7 +21,7 @@ pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
             let first = first.columns([Column::Id, Column::CreatedAt]).into_tuple::<(i64, Millis)>().all(txn).await?;
             let old = first.iter().take_while(|(_, created_at)| *created_at < before);
             let old: Vec<i64> = old.map(|(id, _)| *id).collect();
-            Ok(Deliveries::delete_many().filter(Column::Id.among(txn, &old)).exec(txn).await?.rows_affected)
+            Ok(Deliveries::delete_many().filter(Column::Id.is_in_list(txn, &old)).exec(txn).await?.rows_affected)
         })?;
         swept += many;
         if many < LIST as u64 {
@@ -32,9 +32,9 @@ pub async fn sweep(app: &App, tenant: &Tenant, before: Millis) -> Result<u64> {
 
 /// Seals secrets that still use the previous key with the current one, so that the previous key can be removed. A
 /// secret that no key opens stays as it is; the function seals the others and then returns the first error.
-pub async fn renew_secrets(app: &App, tenant: &Tenant) -> Result<()> {
+pub async fn reseal_secrets(app: &App, tenant: &Tenant) -> Result<()> {
     use lane::Column;
-    if app.vault.check().is_err() {
+    if app.vault.require_key().is_err() {
         return Ok(());
     }
     let mut failed = Ok(());
@@ -46,7 +46,7 @@ pub async fn renew_secrets(app: &App, tenant: &Tenant) -> Result<()> {
         ];
         for (column, sealed) in sealed {
             let Some(sealed) = sealed else { continue };
-            let renewed = match app.vault.renew(&owner(tenant, of.id), &sealed) {
+            let renewed = match app.vault.reseal(&vault_owner(tenant, of.id), &sealed) {
                 Ok(renewed) => renewed,
                 Err(error) => {
                     failed = failed.and(Err(error));

@@ -14,7 +14,7 @@ const NAMED: usize = 12;
 
 /// How much the host of a delivery is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust<'a> {
+pub enum HostTrust<'a> {
     /// An operator chose it, or it is a public push service.
     Known,
     /// A user chose this origin, and it answered promptly last time.
@@ -25,10 +25,10 @@ pub enum Trust<'a> {
 
 /// The permits for a destination's attempts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seats(Arc<Mutex<Taken>>);
+pub(super) struct AttemptPermits(Arc<Mutex<PermitCounts>>);
 
 #[derive(Debug, Default)]
-struct Taken {
+struct PermitCounts {
     doubted: usize,
     named: usize,
     by_origin: HashMap<String, usize>,
@@ -36,20 +36,20 @@ struct Taken {
 
 /// A permit. Dropping it releases it.
 #[derive(Debug)]
-pub(super) struct Seat {
-    seats: Seats,
+pub(super) struct AttemptPermit {
+    seats: AttemptPermits,
     /// `None` if the host is known.
     origin: Option<String>,
     is_doubted: bool,
 }
 
-impl Seats {
+impl AttemptPermits {
     /// Whether an attempt may begin.
-    pub fn have_room(&self, trust: Trust<'_>) -> bool {
+    pub fn has_permit(&self, trust: HostTrust<'_>) -> bool {
         let (origin, is_doubted) = match trust {
-            Trust::Known => return true,
-            Trust::Proven(origin) => (origin, false),
-            Trust::Doubted(origin) => (origin, true),
+            HostTrust::Known => return true,
+            HostTrust::Proven(origin) => (origin, false),
+            HostTrust::Doubted(origin) => (origin, true),
         };
         let taken = self.0.lock();
         let of_origin = taken.by_origin.get(origin).copied().unwrap_or_default();
@@ -57,11 +57,11 @@ impl Seats {
     }
 
     /// Takes a permit for an attempt that begins.
-    pub fn take(&self, trust: Trust<'_>) -> Seat {
+    pub fn acquire(&self, trust: HostTrust<'_>) -> AttemptPermit {
         let (origin, is_doubted) = match trust {
-            Trust::Known => (None, false),
-            Trust::Proven(origin) => (Some(origin.to_owned()), false),
-            Trust::Doubted(origin) => (Some(origin.to_owned()), true),
+            HostTrust::Known => (None, false),
+            HostTrust::Proven(origin) => (Some(origin.to_owned()), false),
+            HostTrust::Doubted(origin) => (Some(origin.to_owned()), true),
         };
         if let Some(origin) = &origin {
             let mut taken = self.0.lock();
@@ -69,16 +69,16 @@ impl Seats {
             taken.named += 1;
             *taken.by_origin.entry(origin.clone()).or_default() += 1;
         }
-        Seat { seats: self.clone(), origin, is_doubted }
+        AttemptPermit { seats: self.clone(), origin, is_doubted }
     }
 
     /// Whether an attempt at an unproven host is in flight.
-    pub fn are_doubted(&self) -> bool {
+    pub fn has_unproven(&self) -> bool {
         self.0.lock().doubted > 0
     }
 }
 
-impl Drop for Seat {
+impl Drop for AttemptPermit {
     fn drop(&mut self) {
         let Some(origin) = &self.origin else { return };
         let mut taken = self.seats.0.lock();
@@ -99,16 +99,17 @@ mod tests {
 
     #[test]
     fn hosts_of_users_leave_places_to_others_whether_they_answer_or_not() {
-        let seats = Seats::default();
+        let seats = AttemptPermits::default();
         let (one, other) = ("https://one.example", "https://other.example");
-        let first: Vec<Seat> = (0..OF_ORIGIN).map(|_| seats.take(Trust::Proven(one))).collect();
-        assert!(!seats.have_room(Trust::Proven(one)) && !seats.have_room(Trust::Doubted(one)));
-        assert!(seats.have_room(Trust::Proven(other)) && !seats.are_doubted());
-        let doubted: Vec<Seat> = (0..DOUBTED).map(|_| seats.take(Trust::Doubted(other))).collect();
-        assert!(!seats.have_room(Trust::Doubted("https://third.example")) && seats.are_doubted());
-        let third: Vec<Seat> = (0..OF_ORIGIN).map(|_| seats.take(Trust::Proven("https://third.example"))).collect();
-        assert!(!seats.have_room(Trust::Proven("https://fourth.example")) && seats.have_room(Trust::Known));
+        let first: Vec<AttemptPermit> = (0..OF_ORIGIN).map(|_| seats.acquire(HostTrust::Proven(one))).collect();
+        assert!(!seats.has_permit(HostTrust::Proven(one)) && !seats.has_permit(HostTrust::Doubted(one)));
+        assert!(seats.has_permit(HostTrust::Proven(other)) && !seats.has_unproven());
+        let doubted: Vec<AttemptPermit> = (0..DOUBTED).map(|_| seats.acquire(HostTrust::Doubted(other))).collect();
+        assert!(!seats.has_permit(HostTrust::Doubted("https://third.example")) && seats.has_unproven());
+        let third: Vec<AttemptPermit> =
+            (0..OF_ORIGIN).map(|_| seats.acquire(HostTrust::Proven("https://third.example"))).collect();
+        assert!(!seats.has_permit(HostTrust::Proven("https://fourth.example")) && seats.has_permit(HostTrust::Known));
         drop((first, doubted, third));
-        assert!(seats.have_room(Trust::Doubted(one)) && seats.0.lock().by_origin.is_empty());
+        assert!(seats.has_permit(HostTrust::Doubted(one)) && seats.0.lock().by_origin.is_empty());
     }
 }

@@ -12,21 +12,24 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::disable::{Why, alarm, disable};
-use super::due::due;
-use super::lease::{Lease, claim, lock_all};
-use super::log::{Taken, take};
-use super::trust::{Seats, Trust};
-use super::{Blame, Carrier, Delivery, DeliveryState, Event, Lane, Outcome, Prepared, State};
+use super::disable::{DisableReason, disable_destination, prepare_alarm};
+use super::due::load_due;
+use super::lease::{Lease, claim_lease, lock_destinations};
+use super::log::{LogStep, run_log_step};
+use super::trust::{AttemptPermits, HostTrust};
+use super::{
+    AttemptOutcome, Delivery, DeliveryEvent, DeliveryState, DestinationState, FailureScope, Lane, PreparedDelivery,
+    Transport,
+};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::notification;
 use crate::domain::tenant::{self, Tenant};
 use crate::error::{Error, Result};
-use crate::model::delivery::{Health, wait};
-use crate::model::seal::Kind;
-use crate::telemetry::metrics::Deliveries as Counted;
+use crate::model::delivery::{EndpointHealth, retry_delay};
+use crate::model::seal::IdKind;
+use crate::telemetry::metrics::DeliveryLabels as Counted;
 
 /// Attempts in flight per destination.
 const WIDTH: usize = 16;
@@ -55,7 +58,7 @@ const TRIES: usize = 5;
 
 /// How a time slice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum WorkerOutcome {
     /// Nothing is due, or nothing may be sent.
     Idle,
     /// The time slice is used up, and other destinations get their turn.
@@ -63,19 +66,19 @@ pub enum Ended {
 }
 
 /// Sends due deliveries until none is left, the time slice ends or `stop` is set. `Idle` if another node is at work.
-pub async fn run<C: Carrier>(app: &Arc<App>, id: i64, stop: watch::Receiver<bool>) -> Result<Ended> {
-    let Some((lease, lane)) = claim(app, id).await? else { return Ok(Ended::Idle) };
-    let tenant = tenant::by_id(app, lane.tenant_id).await?;
-    let mut turn = Turn::<C>::new(app, tenant, lease, lane, stop);
-    if !turn.work().await? {
-        return Ok(Ended::Idle);
+pub async fn run_worker<C: Transport>(app: &Arc<App>, id: i64, stop: watch::Receiver<bool>) -> Result<WorkerOutcome> {
+    let Some((lease, lane)) = claim_lease(app, id).await? else { return Ok(WorkerOutcome::Idle) };
+    let tenant = tenant::get_by_id(app, lane.tenant_id).await?;
+    let mut turn = DeliveryWorker::<C>::new(app, tenant, lease, lane, stop);
+    if !turn.run_loop().await? {
+        return Ok(WorkerOutcome::Idle);
     }
     lease.release::<C>(app).await?;
-    Ok(if turn.is_over() { Ended::Over } else { Ended::Idle })
+    Ok(if turn.is_time_slice_used() { WorkerOutcome::Over } else { WorkerOutcome::Idle })
 }
 
 /// A delivery that can be sent.
-struct Ready<P> {
+struct ReadyDelivery<P> {
     delivery: Delivery,
     parcel: P,
     read_at: Instant,
@@ -83,46 +86,46 @@ struct Ready<P> {
 
 /// A delivery with a result to record.
 #[derive(Clone)]
-struct Done {
+struct FinishedDelivery {
     delivery: Delivery,
     at: Millis,
-    what: What,
+    what: DeliveryResult,
 }
 
 #[derive(Clone)]
-enum What {
-    Answered(Outcome),
+enum DeliveryResult {
+    Answered(AttemptOutcome),
     Dropped,
     Later(Millis),
 }
 
 /// The last attempt. Newer than the table until it is recorded.
-struct Last {
+struct LastAttempt {
     attempted_at: Option<Millis>,
     status: Option<i64>,
     /// The error of the last failed attempt.
     error: Option<String>,
 }
 
-struct Turn<C: Carrier> {
+struct DeliveryWorker<C: Transport> {
     app: Arc<App>,
     tenant: Arc<Tenant>,
     lease: Lease,
     /// The row as last read.
     lane: Lane,
     receiver: Arc<C::Receiver>,
-    health: Health,
-    last: Last,
+    health: EndpointHealth,
+    last: LastAttempt,
     /// The limit of attempts in flight. Lower than usual after the receiver throttled.
     width: usize,
     /// Permits for hosts that users chose.
-    seats: Seats,
-    queue: VecDeque<Ready<C::Parcel>>,
-    flying: JoinSet<Done>,
-    done: Vec<Done>,
+    seats: AttemptPermits,
+    queue: VecDeque<ReadyDelivery<C::Parcel>>,
+    flying: JoinSet<FinishedDelivery>,
+    done: Vec<FinishedDelivery>,
     /// The ids in `queue`, `flying` and `done`.
     in_hand: HashSet<i64>,
-    disabled: Option<Why>,
+    disabled: Option<DisableReason>,
     /// The last look found nothing more.
     is_idle: bool,
     looked_at: Option<Instant>,
@@ -133,18 +136,22 @@ struct Turn<C: Carrier> {
     stops_at: Option<Instant>,
 }
 
-impl<C: Carrier> Turn<C> {
+impl<C: Transport> DeliveryWorker<C> {
     fn new(app: &Arc<App>, tenant: Arc<Tenant>, lease: Lease, lane: Lane, stop: watch::Receiver<bool>) -> Self {
         Self {
-            receiver: Arc::new(C::receiver(app, &tenant, &lane)),
-            health: health(&lane),
-            last: Last { attempted_at: lane.attempted_at, status: lane.last_status, error: lane.last_error.clone() },
+            receiver: Arc::new(C::open_client(app, &tenant, &lane)),
+            health: destination_health(&lane),
+            last: LastAttempt {
+                attempted_at: lane.attempted_at,
+                status: lane.last_status,
+                error: lane.last_error.clone(),
+            },
             app: app.clone(),
             tenant,
             lease,
             lane,
             width: WIDTH,
-            seats: Seats::default(),
+            seats: AttemptPermits::default(),
             queue: VecDeque::new(),
             flying: JoinSet::new(),
             done: Vec::new(),
@@ -160,31 +167,31 @@ impl<C: Carrier> Turn<C> {
     }
 
     /// Returns false if the lease is lost.
-    async fn work(&mut self) -> Result<bool> {
+    async fn run_loop(&mut self) -> Result<bool> {
         loop {
-            if self.may_begin() && self.wants_more() {
-                self.pace().await;
-                if !self.look().await? {
+            if self.can_begin() && self.should_look() {
+                self.wait_before_look().await;
+                if !self.look_for_work().await? {
                     return Ok(false);
                 }
             }
-            while self.may_begin()
-                && let Some(ready) = self.next_place().and_then(|place| self.queue.remove(place))
+            while self.can_begin()
+                && let Some(ready) = self.next_sendable_index().and_then(|place| self.queue.remove(place))
             {
-                self.begin(ready);
+                self.begin_attempt(ready);
             }
             if self.flying.is_empty() {
-                if !self.write().await? {
+                if !self.record_results().await? {
                     return Ok(false);
                 }
-                if !self.may_begin() || (self.is_idle && self.queue.is_empty()) {
+                if !self.can_begin() || (self.is_idle && self.queue.is_empty()) {
                     return Ok(true);
                 }
                 continue;
             }
-            let until = self.next_at();
+            let until = self.next_wake_at();
             tokio::select! {
-                Some(done) = self.flying.join_next() => self.note(done),
+                Some(done) = self.flying.join_next() => self.apply_result(done),
                 () = sleep_until(until) => {}
                 Ok(()) = self.stop.changed() => self.stops_at = Some(Instant::now() + STOP),
             }
@@ -193,37 +200,37 @@ impl<C: Carrier> Turn<C> {
                 self.flying.shutdown().await;
             }
             let is_due = !self.done.is_empty() && self.written_at.elapsed() >= GATHER;
-            if (is_due || self.written_at.elapsed() >= KEEP) && !self.write().await? {
+            if (is_due || self.written_at.elapsed() >= KEEP) && !self.record_results().await? {
                 return Ok(false);
             }
         }
     }
 
-    fn is_over(&self) -> bool {
+    fn is_time_slice_used(&self) -> bool {
         self.began_at.elapsed() >= TURN
     }
 
-    fn may_begin(&self) -> bool {
+    fn can_begin(&self) -> bool {
         // The loop cannot end while an attempt at an unproven host is in flight, so other deliveries go on.
-        let is_over = self.is_over() && !self.seats.are_doubted();
+        let is_over = self.is_time_slice_used() && !self.seats.has_unproven();
         let may_go_on = !is_over && !*self.stop.borrow() && self.disabled.is_none();
-        let is_open = self.health.is_open(self.app.now());
-        let width = if self.health.is_probed() { 1 } else { self.width };
-        may_go_on && !is_open && self.lane.state == State::Active && self.flying.len() < width
+        let is_open = self.health.is_blocked(self.app.now());
+        let width = if self.health.should_probe() { 1 } else { self.width };
+        may_go_on && !is_open && self.lane.state == DestinationState::Active && self.flying.len() < width
     }
 
     /// The index of the next delivery to send. Hosts that users chose need a permit, and attempts at unproven hosts do
     /// not begin after the time slice has ended.
-    fn next_place(&self) -> Option<usize> {
-        let is_over = self.is_over();
+    fn next_sendable_index(&self) -> Option<usize> {
+        let is_over = self.is_time_slice_used();
         self.queue.iter().position(|of| {
-            let trust = C::trust(&self.app, &of.parcel);
-            self.seats.have_room(trust) && !(is_over && matches!(trust, Trust::Doubted(_)))
+            let trust = C::host_trust(&self.app, &of.parcel);
+            self.seats.has_permit(trust) && !(is_over && matches!(trust, HostTrust::Doubted(_)))
         })
     }
 
     /// Whether to look for due deliveries.
-    fn wants_more(&mut self) -> bool {
+    fn should_look(&mut self) -> bool {
         let Some(looked_at) = self.looked_at else { return true };
         self.clear_stale();
         self.has_room() && (!self.is_idle || self.flying.is_empty() || looked_at.elapsed() >= LOOK)
@@ -231,16 +238,20 @@ impl<C: Carrier> Turn<C> {
 
     /// Whether an attempt could begin, but nothing in the queue may be sent and the queue is not full.
     fn has_room(&self) -> bool {
-        self.may_begin() && self.next_place().is_none() && self.queue.len() < WAITING
+        self.can_begin() && self.next_sendable_index().is_none() && self.queue.len() < WAITING
     }
 
     /// Removes deliveries that waited too long, to be read again. Those that waited for a permit are put off instead.
     fn clear_stale(&mut self) {
         while let Some(ready) = self.queue.pop_front_if(|of| of.read_at.elapsed() > STALE) {
-            let trust = C::trust(&self.app, &ready.parcel);
-            if matches!(trust, Trust::Doubted(_)) || !self.seats.have_room(trust) {
+            let trust = C::host_trust(&self.app, &ready.parcel);
+            if matches!(trust, HostTrust::Doubted(_)) || !self.seats.has_permit(trust) {
                 let at = self.app.now();
-                self.done.push(Done { delivery: ready.delivery, at, what: What::Later(at + PUT_OFF) });
+                self.done.push(FinishedDelivery {
+                    delivery: ready.delivery,
+                    at,
+                    what: DeliveryResult::Later(at + PUT_OFF),
+                });
             } else {
                 self.in_hand.remove(&ready.delivery.id);
             }
@@ -248,7 +259,7 @@ impl<C: Carrier> Turn<C> {
     }
 
     /// Waits before the next look if nothing is in flight.
-    async fn pace(&mut self) {
+    async fn wait_before_look(&mut self) {
         if let Some(looked_at) = self.looked_at.filter(|_| self.flying.is_empty() && self.is_idle) {
             tokio::select! {
                 () = sleep_until(looked_at + PACE) => {}
@@ -257,84 +268,85 @@ impl<C: Carrier> Turn<C> {
         }
     }
 
-    fn next_at(&self) -> Instant {
+    fn next_wake_at(&self) -> Instant {
         let write_at = self.written_at + if self.done.is_empty() { KEEP } else { GATHER };
         let look_at = self.looked_at.filter(|_| self.has_room()).map(|looked_at| looked_at + LOOK);
-        let stale_at = self.queue.front().filter(|_| self.may_begin()).map(|of| of.read_at + STALE);
+        let stale_at = self.queue.front().filter(|_| self.can_begin()).map(|of| of.read_at + STALE);
         [look_at, stale_at, self.stops_at].into_iter().flatten().fold(write_at, Ord::min)
     }
 
     /// Takes new entries from the log and reads due deliveries. Returns false if the lease is lost.
-    async fn look(&mut self) -> Result<bool> {
-        let Some(Taken { lane, has_more }) = take::<C>(&self.app, &self.tenant, self.lease).await? else {
+    async fn look_for_work(&mut self) -> Result<bool> {
+        let Some(LogStep { lane, has_more }) = run_log_step::<C>(&self.app, &self.tenant, self.lease).await? else {
             return Ok(false);
         };
         if lane.updated_at != self.lane.updated_at {
-            self.health = health(&lane);
-            self.receiver = Arc::new(C::receiver(&self.app, &self.tenant, &lane));
+            self.health = destination_health(&lane);
+            self.receiver = Arc::new(C::open_client(&self.app, &self.tenant, &lane));
         }
         self.lane = lane;
         self.looked_at = Some(Instant::now());
         self.is_idle = true;
-        if self.lane.state != State::Active {
+        if self.lane.state != DestinationState::Active {
             return Ok(true);
         }
-        let Some(expands) = C::expand(&self.app, &self.tenant, self.lease).await? else { return Ok(false) };
-        let many = if self.health.is_probed() { 1 } else { BATCH };
-        let due = due(&self.app, self.lane.id, &self.in_hand, many).await?;
+        let Some(expands) = C::fan_out(&self.app, &self.tenant, self.lease).await? else { return Ok(false) };
+        let many = if self.health.should_probe() { 1 } else { BATCH };
+        let due = load_due(&self.app, self.lane.id, &self.in_hand, many).await?;
         self.is_idle = due.len() < many && !has_more && !expands;
-        let prepared = C::prepare(&self.app, &self.tenant, &self.lane, &due).await?;
+        let prepared = C::prepare_deliveries(&self.app, &self.tenant, &self.lane, &due).await?;
         let at = self.app.now();
         for (delivery, prepared) in due.into_iter().zip(prepared) {
             self.in_hand.insert(delivery.id);
             let what = match prepared {
-                Prepared::Ready(parcel) => {
-                    self.queue.push_back(Ready { delivery, parcel, read_at: Instant::now() });
+                PreparedDelivery::Ready(parcel) => {
+                    self.queue.push_back(ReadyDelivery { delivery, parcel, read_at: Instant::now() });
                     continue;
                 }
-                Prepared::Dropped => What::Dropped,
-                Prepared::Later(at) => What::Later(at),
+                PreparedDelivery::Dropped => DeliveryResult::Dropped,
+                PreparedDelivery::Later(at) => DeliveryResult::Later(at),
             };
-            self.done.push(Done { delivery, at, what });
+            self.done.push(FinishedDelivery { delivery, at, what });
         }
         Ok(true)
     }
 
-    fn begin(&mut self, ready: Ready<C::Parcel>) {
+    fn begin_attempt(&mut self, ready: ReadyDelivery<C::Parcel>) {
         let (app, receiver) = (self.app.clone(), self.receiver.clone());
-        let seat = self.seats.take(C::trust(&app, &ready.parcel));
-        let id = self.tenant.seal.close(Kind::Delivery, 0, ready.delivery.id);
+        let seat = self.seats.acquire(C::host_trust(&app, &ready.parcel));
+        let id = self.tenant.seal.encode(IdKind::Delivery, 0, ready.delivery.id);
         self.flying.spawn(async move {
             let _seat = seat;
             let outcome = C::attempt(&receiver, &app, &id, ready.parcel).await;
-            Done { delivery: ready.delivery, at: app.now(), what: What::Answered(outcome) }
+            FinishedDelivery { delivery: ready.delivery, at: app.now(), what: DeliveryResult::Answered(outcome) }
         });
     }
 
-    fn note(&mut self, done: Result<Done, tokio::task::JoinError>) {
+    fn apply_result(&mut self, done: Result<FinishedDelivery, tokio::task::JoinError>) {
         let done = match done {
             Ok(done) => done,
             // The delivery stays due.
             Err(error) => return tracing::error!(cause = %error, "a delivery attempt ended unexpectedly"),
         };
-        if let What::Answered(outcome) = &done.what {
+        if let DeliveryResult::Answered(outcome) = &done.what {
             self.last.attempted_at = Some(done.at);
             self.last.status = outcome.status.map(i64::from);
-            if let Some(error) = outcome.error.as_ref().filter(|_| !outcome.blame.spares_the_lane()) {
+            if let Some(error) = outcome.error.as_ref().filter(|_| !outcome.blame.is_destination_healthy()) {
                 self.last.error = Some(error.clone());
-                if outcome.blame == Blame::Quota {
-                    self.health.rests(done.at + outcome.retry_after.unwrap_or_default());
+                if outcome.blame == FailureScope::Quota {
+                    self.health.pause_until(done.at + outcome.retry_after.unwrap_or_default());
                 } else {
-                    self.health.failed(done.at);
+                    self.health.record_failure(done.at);
                 }
-                self.width = if outcome.blame == Blame::Throttled { (self.width / 2).max(1) } else { self.width };
-                let hopeless = self.health.is_hopeless(done.at).then_some(Why::Hopeless);
-                let why = if outcome.blame == Blame::Gone { Some(Why::Gone) } else { hopeless };
-                self.disabled = self.disabled.or(why).filter(|_| self.lane.state == State::Active);
-            } else if let (Some(error), Blame::Host) = (&outcome.error, outcome.blame) {
+                self.width =
+                    if outcome.blame == FailureScope::Throttled { (self.width / 2).max(1) } else { self.width };
+                let hopeless = self.health.should_disable(done.at).then_some(DisableReason::Hopeless);
+                let why = if outcome.blame == FailureScope::Gone { Some(DisableReason::Gone) } else { hopeless };
+                self.disabled = self.disabled.or(why).filter(|_| self.lane.state == DestinationState::Active);
+            } else if let (Some(error), FailureScope::Host) = (&outcome.error, outcome.blame) {
                 self.last.error = Some(error.clone());
             } else {
-                self.health.succeeded();
+                self.health.record_success();
                 self.width = (self.width + 1).min(WIDTH);
             }
         }
@@ -343,14 +355,14 @@ impl<C: Carrier> Turn<C> {
 
     /// Records results and renews the lease. Returns false if the lease is lost; the node that holds it then sends
     /// these deliveries again.
-    async fn write(&mut self) -> Result<bool> {
+    async fn record_results(&mut self) -> Result<bool> {
         let done = std::mem::take(&mut self.done);
         if done.is_empty() && self.written_at.elapsed() < KEEP {
             return Ok(true);
         }
         let mut tries = 0;
         let is_ours = loop {
-            match self.write_all(&done).await {
+            match self.try_record_results(&done).await {
                 Err(Error::Unavailable(_)) if tries < TRIES => {
                     tries += 1;
                     sleep(Duration::from_secs(1)).await;
@@ -360,51 +372,51 @@ impl<C: Carrier> Turn<C> {
         };
         self.written_at = Instant::now();
         if self.disabled.take().is_some() {
-            self.lane.state = State::Disabled;
+            self.lane.state = DestinationState::Disabled;
         }
         for of in &done {
             self.in_hand.remove(&of.delivery.id);
             if is_ours {
-                self.count(of);
+                self.count_result(of);
             }
         }
         Ok(is_ours)
     }
 
-    async fn write_all(&self, done: &[Done]) -> Result<bool> {
+    async fn try_record_results(&self, done: &[FinishedDelivery]) -> Result<bool> {
         if done.is_empty() {
             return self.lease.renew(&self.app).await;
         }
         let alarm = match self.disabled {
             Some(why) => {
                 let lane = Lane { last_error: self.last.error.clone(), ..self.lane.clone() };
-                alarm(&self.app, &self.tenant, &lane, why).await
+                prepare_alarm(&self.app, &self.tenant, &lane, why).await
             }
-            None => notification::Raising::default(),
+            None => notification::PreparedSend::default(),
         };
         let raised = transaction!(self.app.db, |txn| {
             let now = self.app.now();
             let is_off = self.disabled.is_some();
-            let all = if is_off { lock_all(txn, self.tenant.id, C::KIND).await? } else { Vec::new() };
-            let Some(of) = self.lease.hold(txn, now).await? else { return Ok(None) };
-            write_down::<C>(txn, done, now).await?;
+            let all = if is_off { lock_destinations(txn, self.tenant.id, C::KIND).await? } else { Vec::new() };
+            let Some(of) = self.lease.lock_destination(txn, now).await? else { return Ok(None) };
+            write_results::<C>(txn, done, now).await?;
             // If the settings changed meanwhile, the health belongs to the old ones and is not written.
             if of.updated_at == self.lane.updated_at {
                 self.write_health(txn).await?;
             }
-            if !is_off || of.state != State::Active {
+            if !is_off || of.state != DestinationState::Active {
                 return Ok(Some(Vec::new()));
             }
-            disable::<C>(txn, &self.tenant, &all, of.id, now).await?;
-            Ok(Some(notification::raise(txn, &self.app, &self.tenant, &alarm).await?.unwrap_or_default()))
+            disable_destination::<C>(txn, &self.tenant, &all, of.id, now).await?;
+            Ok(Some(notification::send_prepared(txn, &self.app, &self.tenant, &alarm).await?.unwrap_or_default()))
         })?;
         let Some(raised) = raised else { return Ok(false) };
-        notification::has_raised(&self.app, &self.tenant, &raised);
+        notification::record_sent(&self.app, &self.tenant, &raised);
         Ok(true)
     }
 
     async fn write_health(&self, txn: &Transaction) -> Result<()> {
-        let Health { failures, open_until, failing_since } = self.health;
+        let EndpointHealth { failures, open_until, failing_since } = self.health;
         let to = Lanes::update_many().col_expr(Column::Failures, Expr::val(failures));
         let to = to.col_expr(Column::OpenUntil, Expr::val(open_until));
         let to = to.col_expr(Column::FailingSince, Expr::val(failing_since));
@@ -415,51 +427,51 @@ impl<C: Carrier> Turn<C> {
         Ok(())
     }
 
-    fn count(&self, of: &Done) {
+    fn count_result(&self, of: &FinishedDelivery) {
         let outcome = match &of.what {
-            What::Answered(Outcome { error: None, .. }) => {
-                if of.delivery.event == Event::Published && of.delivery.attempts == 0 {
+            DeliveryResult::Answered(AttemptOutcome { error: None, .. }) => {
+                if of.delivery.event == DeliveryEvent::Published && of.delivery.attempts == 0 {
                     let millis = Ord::max(of.at - of.delivery.happened_at, 0);
                     #[expect(clippy::cast_precision_loss, reason = "the histogram needs no such precision")]
                     self.app.metrics.delivery_delay.observe(millis as f64 / 1000.0);
                 }
                 "delivered"
             }
-            What::Answered(failure) if next(&of.delivery, failure, 0).is_none() => "dead",
-            What::Answered(_) => "failed",
-            What::Dropped => "dropped",
-            What::Later(_) => return,
+            DeliveryResult::Answered(failure) if next_wait(&of.delivery, failure, 0).is_none() => "dead",
+            DeliveryResult::Answered(_) => "failed",
+            DeliveryResult::Dropped => "dropped",
+            DeliveryResult::Later(_) => return,
         };
         let counted = Counted { channel: C::KIND.name(), outcome };
         self.app.metrics.deliveries.get_or_create(&counted).inc();
     }
 }
 
-fn health(of: &Lane) -> Health {
-    Health { failures: of.failures, open_until: of.open_until, failing_since: of.failing_since }
+fn destination_health(of: &Lane) -> EndpointHealth {
+    EndpointHealth { failures: of.failures, open_until: of.open_until, failing_since: of.failing_since }
 }
 
 /// Records results: successes in one statement per status, postponed deliveries in one per due time, failures one by
 /// one.
-async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -> Result<()> {
+async fn write_results<C: Transport>(txn: &Transaction, done: &[FinishedDelivery], now: Millis) -> Result<()> {
     let mut delivered: BTreeMap<Option<u16>, Vec<(i64, Millis)>> = BTreeMap::new();
     let mut later: BTreeMap<Millis, Vec<i64>> = BTreeMap::new();
     let mut dropped = Vec::new();
-    for Done { delivery, at, what } in done {
+    for FinishedDelivery { delivery, at, what } in done {
         match what {
-            What::Answered(Outcome { status, error: None, .. }) => {
+            DeliveryResult::Answered(AttemptOutcome { status, error: None, .. }) => {
                 delivered.entry(*status).or_default().push((delivery.id, *at));
             }
-            What::Answered(outcome) => write_failure(txn, delivery, outcome, *at).await?,
-            What::Dropped => dropped.push(delivery.id),
-            What::Later(due_at) => later.entry(*due_at).or_default().push(delivery.id),
+            DeliveryResult::Answered(outcome) => write_failure(txn, delivery, outcome, *at).await?,
+            DeliveryResult::Dropped => dropped.push(delivery.id),
+            DeliveryResult::Later(due_at) => later.entry(*due_at).or_default().push(delivery.id),
         }
     }
     for (due_at, ids) in later {
         for ids in ids.chunks(LIST) {
             let to = Deliveries::update_many().col_expr(Of::DueAt, Expr::val(due_at));
             let to = to.col_expr(Of::HappenedAt, Expr::val(due_at));
-            to.filter(Of::Id.among(txn, ids)).exec(txn).await?;
+            to.filter(Of::Id.is_in_list(txn, ids)).exec(txn).await?;
         }
     }
     for (status, all) in delivered {
@@ -470,40 +482,40 @@ async fn write_down<C: Carrier>(txn: &Transaction, done: &[Done], now: Millis) -
             let to = to.col_expr(Of::Status, Expr::val(status.map(i64::from)));
             let to = to.col_expr(Of::Attempts, Expr::col(Of::Attempts).add(1)).col_expr(Of::DoneAt, Expr::val(at));
             let to = to.col_expr(Of::Error, Expr::val(None::<String>));
-            to.filter(Of::Id.among(txn, &ids)).exec(txn).await?;
+            to.filter(Of::Id.is_in_list(txn, &ids)).exec(txn).await?;
         }
     }
     for some in dropped.chunks(LIST) {
         // A replayed delivery that was dropped gets its earlier state back. A delivery that was never done is deleted.
-        let before = || Deliveries::update_many().filter(Of::Id.among(txn, some)).filter(Of::DoneAt.is_not_null());
+        let before = || Deliveries::update_many().filter(Of::Id.is_in_list(txn, some)).filter(Of::DoneAt.is_not_null());
         let dead = before().col_expr(Of::State, Expr::val(DeliveryState::Dead));
         dead.filter(Of::Error.is_not_null()).exec(txn).await?;
         let delivered = before().col_expr(Of::State, Expr::val(DeliveryState::Delivered));
         delivered.filter(Of::Error.is_null()).exec(txn).await?;
-        Deliveries::delete_many().filter(Of::Id.among(txn, some)).filter(Of::DoneAt.is_null()).exec(txn).await?;
+        Deliveries::delete_many().filter(Of::Id.is_in_list(txn, some)).filter(Of::DoneAt.is_null()).exec(txn).await?;
     }
     let answered = done.iter().filter_map(|of| match &of.what {
-        What::Answered(outcome) => Some((&of.delivery, outcome)),
-        What::Dropped | What::Later(_) => None,
+        DeliveryResult::Answered(outcome) => Some((&of.delivery, outcome)),
+        DeliveryResult::Dropped | DeliveryResult::Later(_) => None,
     });
-    C::noted(txn, &answered.collect::<Vec<_>>(), now).await
+    C::on_results(txn, &answered.collect::<Vec<_>>(), now).await
 }
 
 /// How long to wait before the next attempt after this failure. `None` if there is none.
-fn next(delivery: &Delivery, outcome: &Outcome, chance: u16) -> Option<Millis> {
+fn next_wait(delivery: &Delivery, outcome: &AttemptOutcome, chance: u16) -> Option<Millis> {
     match outcome.blame {
-        Blame::Quota => outcome.retry_after,
+        FailureScope::Quota => outcome.retry_after,
         blame if blame.is_final() => None,
-        _ => wait(delivery.attempts + 1, chance, outcome.retry_after),
+        _ => retry_delay(delivery.attempts + 1, chance, outcome.retry_after),
     }
 }
 
-async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &Outcome, at: Millis) -> Result<()> {
+async fn write_failure(txn: &Transaction, delivery: &Delivery, outcome: &AttemptOutcome, at: Millis) -> Result<()> {
     // A used-up quota does not count as an attempt: the delivery may wait for any number of days.
-    let attempts = delivery.attempts + i64::from(outcome.blame != Blame::Quota);
+    let attempts = delivery.attempts + i64::from(outcome.blame != FailureScope::Quota);
     let mut chance = [0; 2];
     getrandom::fill(&mut chance).map_err(Error::internal)?;
-    let next = next(delivery, outcome, u16::from_le_bytes(chance) % 1000);
+    let next = next_wait(delivery, outcome, u16::from_le_bytes(chance) % 1000);
     let (state, due_at) = match next {
         Some(wait) => (DeliveryState::Retrying, at + wait),
         None => (DeliveryState::Dead, delivery.due_at),

@@ -7,82 +7,88 @@ use std::sync::Arc;
 
 use entity::ids::Seq;
 
-use super::shared::Shared;
-use crate::domain::inbox::Item;
-use crate::domain::overview::{Added, Overview, Wish};
+use super::shared::WeakInterner;
+use crate::domain::inbox::UserItem;
+use crate::domain::overview::{AddResult, OverviewRequest, UserOverview};
 
 /// For how many wishes the last step is cached.
 const WISHES: usize = 16;
 
-/// The overviews of a room's users. Each names the user it was first read for (see [`Overview::seen_by`]).
+/// The overviews of a room's users. Each names the user it was first read for (see [`UserOverview::seen_by`]).
 #[derive(Debug, Default)]
-pub(super) struct Alike {
+pub(super) struct OverviewInterner {
     /// By outline, a hash of what they show.
-    known: Shared<u64, Overview>,
+    known: WeakInterner<u64, UserOverview>,
     /// The last step per wish. There is seldom more than one wish.
-    last: Vec<(Wish, Step)>,
+    last: Vec<(OverviewRequest, AppliedItems)>,
 }
 
 /// The last change of an overview: the overview before and after, and the items that were added.
 #[derive(Debug)]
-struct Step {
-    before: Arc<Overview>,
-    items: Vec<Item>,
+struct AppliedItems {
+    before: Arc<UserOverview>,
+    items: Vec<UserItem>,
     end: Seq,
-    after: Arc<Overview>,
-    added: Added,
+    after: Arc<UserOverview>,
+    added: AddResult,
 }
 
-impl Alike {
+impl OverviewInterner {
     /// Returns a known overview that shows the same, or else this one, which is then known.
-    pub fn share(&mut self, overview: Overview) -> Arc<Overview> {
+    pub fn intern(&mut self, overview: UserOverview) -> Arc<UserOverview> {
         if !overview.views.views.is_empty() {
             return Arc::new(overview);
         }
-        let outline = overview.outline();
+        let outline = overview.quick_hash();
         let known = self.known.get(&outline);
-        if let Some(known) = known.filter(|known| known.shows_same(&overview)) {
+        if let Some(known) = known.filter(|known| known.is_equivalent(&overview)) {
             return known;
         }
         let overview = Arc::new(overview);
-        self.known.keep(outline, &overview);
+        self.known.insert(outline, &overview);
         overview
     }
 
     /// Drops entries that no session holds.
-    pub fn forget_old(&mut self) {
+    pub fn remove_unused(&mut self) {
         self.last.clear();
-        self.known.forget_old();
+        self.known.remove_unused();
     }
 
     /// Adds all items up to `end` to an overview, oldest first.
-    pub fn add(&mut self, overview: &mut Arc<Overview>, items: &[Item], end: Seq, wish: &Wish) -> Added {
+    pub fn add_items(
+        &mut self,
+        overview: &mut Arc<UserOverview>,
+        items: &[UserItem],
+        end: Seq,
+        wish: &OverviewRequest,
+    ) -> AddResult {
         if Arc::strong_count(overview) == 1 {
-            return Arc::make_mut(overview).add_all(items, end, wish);
+            return Arc::make_mut(overview).add_items(items, end, wish);
         }
         let mut last = self.last.iter();
-        if let Some((_, step)) = last.find(|(of, step)| step.is_of(overview, items, end) && of == wish) {
+        if let Some((_, step)) = last.find(|(of, step)| step.is_same_step(overview, items, end) && of == wish) {
             *overview = step.after.clone();
             return step.added;
         }
-        let mut another = Overview::clone(overview);
-        let added = another.add_all(items, end, wish);
-        let after = self.share(another);
+        let mut another = UserOverview::clone(overview);
+        let added = another.add_items(items, end, wish);
+        let after = self.intern(another);
         let before = std::mem::replace(overview, after.clone());
         self.last.retain(|(of, _)| of != wish);
         if self.last.len() >= WISHES {
             self.last.clear();
         }
-        self.last.push((wish.clone(), Step { before, items: items.to_vec(), end, after, added }));
+        self.last.push((wish.clone(), AppliedItems { before, items: items.to_vec(), end, after, added }));
         added
     }
 }
 
-impl Step {
-    fn is_of(&self, overview: &Arc<Overview>, items: &[Item], end: Seq) -> bool {
+impl AppliedItems {
+    fn is_same_step(&self, overview: &Arc<UserOverview>, items: &[UserItem], end: Seq) -> bool {
         let is_from = Arc::ptr_eq(&self.before, overview) && self.end == end;
         let mut both = self.items.iter().zip(items);
-        is_from && self.items.len() == items.len() && both.all(|(one, other)| one.shows_same(other))
+        is_from && self.items.len() == items.len() && both.all(|(one, other)| one.is_equivalent(other))
     }
 }
 
@@ -91,16 +97,16 @@ pub(super) mod tests {
     use entity::ids::UserId;
 
     use super::*;
-    use crate::domain::overview::Count;
-    use crate::domain::view::Unread;
+    use crate::domain::overview::BoundedCount;
+    use crate::domain::view::UnreadViews;
 
-    pub fn overview(user: i64, cursor: i64) -> Overview {
-        let none = Count::of(0, None);
-        Overview {
+    pub fn overview(user: i64, cursor: i64) -> UserOverview {
+        let none = BoundedCount::with_cap(0, None);
+        UserOverview {
             user: UserId(user),
             unread: none,
             unseen: none,
-            views: Unread::default(),
+            views: UnreadViews::default(),
             cap: None,
             types: Vec::new(),
             cursor: Seq(cursor),
@@ -111,13 +117,13 @@ pub(super) mod tests {
 
     #[test]
     fn who_sees_the_same_goes_on_with_the_same() {
-        let mut alike = Alike::default();
-        let [mut ada, mut bob, cyd] = [(1, 5), (2, 5), (3, 6)].map(|(user, at)| alike.share(overview(user, at)));
+        let mut alike = OverviewInterner::default();
+        let [mut ada, mut bob, cyd] = [(1, 5), (2, 5), (3, 6)].map(|(user, at)| alike.intern(overview(user, at)));
         assert!(Arc::ptr_eq(&ada, &bob) && !Arc::ptr_eq(&ada, &cyd));
         let before = ada.clone();
         for end in [Seq(6), Seq(9)] {
             for of in [&mut ada, &mut bob] {
-                assert!(alike.add(of, &[], end, &Wish::default()).is_certain);
+                assert!(alike.add_items(of, &[], end, &OverviewRequest::default()).is_certain);
                 assert_eq!(of.cursor, end);
             }
             assert!(Arc::ptr_eq(&ada, &bob));
@@ -127,39 +133,39 @@ pub(super) mod tests {
 
     #[test]
     fn what_nobody_else_sees_is_changed_where_it_is() {
-        let mut alike = Alike::default();
-        let mut ada = alike.share(overview(1, 5));
-        alike.add(&mut ada, &[], Seq(6), &Wish::default());
+        let mut alike = OverviewInterner::default();
+        let mut ada = alike.intern(overview(1, 5));
+        alike.add_items(&mut ada, &[], Seq(6), &OverviewRequest::default());
         let place = Arc::as_ptr(&ada);
-        alike.add(&mut ada, &[], Seq(7), &Wish::default());
+        alike.add_items(&mut ada, &[], Seq(7), &OverviewRequest::default());
         assert_eq!((Arc::as_ptr(&ada), ada.cursor), (place, Seq(7)));
         assert!(alike.last.is_empty());
     }
 
     #[test]
     fn who_wishes_for_something_else_keeps_nobody_from_sharing() {
-        let mut alike = Alike::default();
-        let capped = Wish { cap: Some(99), ..Wish::default() };
-        let wishes = [Wish::default(), capped];
+        let mut alike = OverviewInterner::default();
+        let capped = OverviewRequest { cap: Some(99), ..OverviewRequest::default() };
+        let wishes = [OverviewRequest::default(), capped];
         let mut all = Vec::new();
         for user in 0..3 {
             for wish in &wishes {
-                all.push((wish, alike.share(Overview { cap: wish.cap, ..overview(user, 5) })));
+                all.push((wish, alike.intern(UserOverview { cap: wish.cap, ..overview(user, 5) })));
             }
         }
         for end in [Seq(6), Seq(7)] {
             for (wish, of) in &mut all {
-                alike.add(of, &[], end, wish);
+                alike.add_items(of, &[], end, wish);
             }
             for (wish, of) in &all {
                 let first = all.iter().find(|(other, _)| other == wish);
                 assert!(first.is_some_and(|(_, first)| Arc::ptr_eq(first, of) && of.cap == wish.cap));
             }
         }
-        alike.forget_old();
+        alike.remove_unused();
         assert_eq!(alike.known.len(), wishes.len());
         drop(all);
-        alike.forget_old();
+        alike.remove_unused();
         assert_eq!(alike.known.len(), 0);
     }
 }

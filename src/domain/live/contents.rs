@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use entity::ids::Seq;
 
-use super::shared::Shared;
-use crate::domain::inbox::Item;
-use crate::domain::inbox::item::Content;
+use super::shared::WeakInterner;
+use crate::domain::inbox::UserItem;
+use crate::domain::inbox::item::ItemContent;
 
 /// The contents that sessions hold, by their notification's position in the log.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
-    known: Shared<Seq, Content>,
+pub(super) struct ContentInterner {
+    known: WeakInterner<Seq, ItemContent>,
     /// The content read last and its interned equal. Items come in log order, so those of a notification are adjacent.
-    last: Option<(Arc<Content>, Arc<Content>)>,
+    last: Option<(Arc<ItemContent>, Arc<ItemContent>)>,
 }
 
-impl Contents {
+impl ContentInterner {
     /// Replaces an item's content by the interned one if both are equal.
-    pub fn share(&mut self, item: &mut Item) {
+    pub fn intern(&mut self, item: &mut UserItem) {
         if let Some((_, shown)) = self.last.as_ref().filter(|(read, _)| Arc::ptr_eq(read, &item.content)) {
             item.content = shown.clone();
             return;
@@ -26,14 +26,14 @@ impl Contents {
         let read = item.content.clone();
         match self.known.get(&item.seq) {
             Some(known) if known.is_same(&item.content) => item.content = known,
-            _ => self.known.keep(item.seq, &item.content),
+            _ => self.known.insert(item.seq, &item.content),
         }
         self.last = Some((read, item.content.clone()));
     }
 
     /// Drops contents that no session holds.
-    pub fn forget_old(&mut self) {
+    pub fn remove_unused(&mut self) {
         self.last = None;
-        self.known.forget_old();
+        self.known.remove_unused();
     }
 }

@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, TypeId, UserId, ViewId};
 
-use super::mailbox::{Mailbox, Slot, Slots};
+use super::mailbox::{LatestSlot, LatestSlots, Mailbox};
 use crate::clock::Millis;
-use crate::domain::overview::{Overview, Wish};
+use crate::domain::overview::{OverviewRequest, UserOverview};
 use crate::domain::tenant::Tenant;
-use crate::domain::view::{Key, Standing, ViewState};
+use crate::domain::view::{MemberPosition, ViewKey, ViewState};
 use crate::error::Result;
-use crate::model::item::Item;
+use crate::model::item::UserItem;
 
 /// An event for a room that does not come from the hub.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum RoomEvent {
     Join {
         user: UserId,
         session: u64,
         from: Seq,
-        want: Want,
+        want: SessionKind,
     },
     /// A session that receives changes of views. It has read what its user had `seen` of them.
     JoinViews {
         user: UserId,
         session: ViewSession,
-        seen: HashMap<ViewId, Standing>,
+        seen: HashMap<ViewId, MemberPosition>,
     },
     Leave {
         user: UserId,
@@ -49,11 +49,11 @@ pub(super) enum Event {
 
 /// What a session subscribed to.
 #[derive(Debug)]
-pub(super) enum Want {
+pub(super) enum SessionKind {
     /// New items of these types, or of all if `None`.
-    Items { types: Option<Vec<TypeId>>, mailbox: Arc<Mailbox<Item>> },
+    Items { types: Option<Vec<TypeId>>, mailbox: Arc<Mailbox<UserItem>> },
     /// The overview, whenever it changes.
-    Overviews { wish: Wish, slot: Arc<Slot<Result<Arc<Overview>>>> },
+    Overviews { wish: OverviewRequest, slot: Arc<LatestSlot<Result<Arc<UserOverview>>>> },
 }
 
 /// A session that receives changes of views.
@@ -61,6 +61,6 @@ pub(super) enum Want {
 pub(super) struct ViewSession {
     pub number: u64,
     /// Only views with these keys, or all if `None`.
-    pub keys: Option<HashSet<Key>>,
-    pub slots: Arc<Slots<ViewId, ViewState>>,
+    pub keys: Option<HashSet<ViewKey>>,
+    pub slots: Arc<LatestSlots<ViewId, ViewState>>,
 }

@@ -7,15 +7,15 @@ use std::task::{Context, Poll, ready};
 use entity::ids::{Seq, TypeId, UserId};
 use tracing::Instrument;
 
-use super::event::Want;
-use super::mailbox::{End, Mailbox};
-use super::newer::{Span, newer};
-use super::resume::{self, Missed, NEAR};
-use super::rooms::Live;
-use super::session::{Session, join};
+use super::event::SessionKind;
+use super::mailbox::{Mailbox, SessionEnd};
+use super::newer::{NewItemsRange, load_new_items};
+use super::resume::{self, MissedRange, NEAR};
+use super::rooms::LiveRooms;
+use super::session::{RoomSession, join_room};
 use crate::app::App;
 use crate::domain::catalogue;
-use crate::domain::inbox::Item;
+use crate::domain::inbox::UserItem;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 
@@ -26,18 +26,18 @@ const PAGE: usize = 200;
 /// all items after the end of the replay, also those from before the session joined, so none is lost in between.
 #[derive(Debug)]
 pub struct ItemFeed {
-    session: Session,
+    session: RoomSession,
     tenant: Arc<Tenant>,
     types: Option<Vec<TypeId>>,
-    mailbox: Arc<Mailbox<Item>>,
+    mailbox: Arc<Mailbox<UserItem>>,
     /// Everything up to here was handed out.
     at: Seq,
     /// Where the replay has read to. It takes effect once `ready` is empty, even if items before it are missing.
     at_least: Seq,
     /// The end of the replay. `None` once it is over.
     replay_to: Option<Seq>,
-    ready: VecDeque<Item>,
-    /// Pages of missed items that were read, and the items in them, since the last `take_read`.
+    ready: VecDeque<UserItem>,
+    /// Pages of missed items that were read, and the items in them, since the last `take_read_counts`.
     read: (u32, u32),
 }
 
@@ -45,9 +45,9 @@ pub struct ItemFeed {
 ///
 /// `BAD_USER_INPUT` for a cursor before the retention window or beyond the end of the log, since later items may be
 /// gone; and for one in a part of the log that a failover lost, since the client then shows items that no longer exist.
-pub async fn items(
+pub async fn subscribe_items(
     app: &Arc<App>,
-    live: &Arc<Live>,
+    live: &Arc<LiveRooms>,
     tenant: &Arc<Tenant>,
     user: UserId,
     after: Option<Seq>,
@@ -55,20 +55,20 @@ pub async fn items(
 ) -> Result<ItemFeed> {
     let types = match types {
         Some(codes) => {
-            let types = catalogue::current(app, tenant).await?.chosen("types", Some(&codes))?;
+            let types = catalogue::load_current(app, tenant).await?.select_types("types", Some(&codes))?;
             Some(types.iter().map(|kind| kind.id).collect::<Vec<TypeId>>())
         }
         None => None,
     };
-    let place = resume::place(app, tenant, user).await?;
-    let is_lost = |after| app.gaps.read().have(tenant.id, after);
+    let place = resume::find_resume_point(app, tenant, user).await?;
+    let is_lost = |after| app.gaps.read().contains(tenant.id, after);
     if after.is_some_and(|after| after < place.oldest || after > place.end || is_lost(after)) {
         let message = "is outside the retained log: get a new one from `overview.cursor`";
         return Err(Error::bad_input("after", message));
     }
     let mailbox = Arc::new(Mailbox::new());
-    let want = Want::Items { types: types.clone(), mailbox: mailbox.clone() };
-    let session = join(app, live, tenant, user, place.end, want);
+    let want = SessionKind::Items { types: types.clone(), mailbox: mailbox.clone() };
+    let session = join_room(app, live, tenant, user, place.end, want);
     Ok(ItemFeed {
         session,
         tenant: tenant.clone(),
@@ -84,12 +84,12 @@ pub async fn items(
 
 impl ItemFeed {
     /// The user of this feed.
-    pub fn user(&self) -> UserId {
+    pub fn user_id(&self) -> UserId {
         self.session.user
     }
 
     /// How many pages of missed items were read since the last call, and how many items.
-    pub fn take_read(&mut self) -> (usize, usize) {
+    pub fn take_read_counts(&mut self) -> (usize, usize) {
         let (parts, items) = std::mem::take(&mut self.read);
         (parts as usize, items as usize)
     }
@@ -107,7 +107,7 @@ impl ItemFeed {
                 && let Some(end) = self.replay_to
             {
                 self.at = self.at.max(self.at_least);
-                self.replay(end).await?;
+                self.replay_page(end).await?;
             }
             Ok(())
         };
@@ -115,7 +115,7 @@ impl ItemFeed {
     }
 
     /// The next item, once there is one. Call it only if the feed is not behind. After an error the feed is over.
-    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Result<Item>> {
+    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Result<UserItem>> {
         loop {
             let next = match self.ready.pop_front() {
                 Some(item) => Ok(item),
@@ -127,9 +127,9 @@ impl ItemFeed {
                     return Poll::Ready(Ok(item));
                 }
                 Ok(_) => {}
-                Err(End::Gone) => return Poll::Ready(Err(Error::not_found("user", "of this session"))),
-                Err(End::Lost) => return Poll::Ready(Err(End::lost())),
-                Err(End::TooSlow) => {
+                Err(SessionEnd::Gone) => return Poll::Ready(Err(Error::not_found("user", "of this session"))),
+                Err(SessionEnd::Lost) => return Poll::Ready(Err(SessionEnd::lost_error())),
+                Err(SessionEnd::TooSlow) => {
                     let message =
                         "the client reads too slowly: subscribe again with `after` set to the cursor of its last item";
                     return Poll::Ready(Err(Error::Unavailable(message.into())));
@@ -139,35 +139,35 @@ impl ItemFeed {
     }
 
     /// Reads the next page of missed items. The last one is read in a batch with other sessions.
-    async fn replay(&mut self, end: Seq) -> Result<()> {
+    async fn replay_page(&mut self, end: Seq) -> Result<()> {
         let (app, tenant, user) = (&self.session.app, &self.tenant, self.session.user);
         let mut more_after = None;
         if end.0 - self.at.0 > NEAR {
-            let span = Span { after: self.at, upto: end, types: self.types.as_deref(), limit: Some(PAGE) };
-            let page = newer(app, tenant, &[user], span).await?;
+            let span = NewItemsRange { after: self.at, upto: end, types: self.types.as_deref(), limit: Some(PAGE) };
+            let page = load_new_items(app, tenant, &[user], span).await?;
             (self.ready, more_after) = (page.items.into(), page.more_after);
-            note(&mut self.read, self.ready.len());
+            count_page(&mut self.read, self.ready.len());
         } else if self.at < end {
-            let missed = Missed { user, after: self.at, upto: end };
-            let mut items = resume::missed(app, tenant, missed).await?;
+            let missed = MissedRange { user, after: self.at, upto: end };
+            let mut items = resume::load_missed(app, tenant, missed).await?;
             let count = items.len();
             let is_wanted =
-                |item: &Item| self.types.as_ref().is_none_or(|of| of.contains(&item.content.message_type.id));
+                |item: &UserItem| self.types.as_ref().is_none_or(|of| of.contains(&item.content.message_type.id));
             items.retain(is_wanted);
             self.ready = items.into();
-            note(&mut self.read, count);
+            count_page(&mut self.read, count);
         }
         self.at_least = more_after.unwrap_or_default();
         if more_after.is_none() {
             let is_live = self.mailbox.go_live();
-            self.replay_to = if is_live { None } else { Some(resume::place(app, tenant, user).await?.end) };
+            self.replay_to = if is_live { None } else { Some(resume::find_resume_point(app, tenant, user).await?.end) };
         }
         Ok(())
     }
 }
 
 /// Counts one more page with this many items.
-fn note((parts, items): &mut (u32, u32), count: usize) {
+fn count_page((parts, items): &mut (u32, u32), count: usize) {
     *parts += 1;
     *items += u32::try_from(count).unwrap_or(u32::MAX);
 }

@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::error::Result;
 
 /// The channels of users: a range of `subscription`'s key for each.
-pub(super) async fn listened(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Vec<ChannelId>>> {
-    let listened = Subscription::find().filter(Column::UserId.among(&app.db.read, users)).select_only();
+pub(super) async fn load_channels(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Vec<ChannelId>>> {
+    let listened = Subscription::find().filter(Column::UserId.is_in_list(&app.db.read, users)).select_only();
     let listened = listened.column(Column::UserId).column(Column::ChannelId).into_tuple::<(UserId, ChannelId)>();
     let mut channels: HashMap<UserId, Vec<ChannelId>> = HashMap::with_capacity(users.len());
     for (user, channel) in listened.all(&app.db.read).await? {

@@ -16,20 +16,20 @@ pub const BACKLOG: usize = 256;
 /// State that a room writes and exactly one session reads. The session's waker is stored beside it: with many sessions
 /// both are out of the CPU cache, and are fetched together.
 #[derive(Debug)]
-struct Shared<S>(Mutex<(S, Option<Waker>)>);
+struct SignalCell<S>(Mutex<(S, Option<Waker>)>);
 
-impl<S> Shared<S> {
+impl<S> SignalCell<S> {
     fn new(state: S) -> Self {
         Self(Mutex::new((state, None)))
     }
 
     /// Changes the state without adding anything new, so the session is not woken.
-    fn change<T>(&self, change: impl FnOnce(&mut S) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut S) -> T) -> T {
         change(&mut self.0.lock().0)
     }
 
     /// Adds something new, and wakes the session if it waits.
-    fn put<T>(&self, put: impl FnOnce(&mut S) -> T) -> T {
+    fn put_and_wake<T>(&self, put: impl FnOnce(&mut S) -> T) -> T {
         let mut shared = self.0.lock();
         let (state, waits) = &mut *shared;
         let (done, waits) = (put(state), waits.take());
@@ -53,17 +53,17 @@ impl<S> Shared<S> {
 
 /// A bounded queue.
 #[derive(Debug)]
-pub struct Mailbox<T>(Shared<State<T>>);
+pub struct Mailbox<T>(SignalCell<MailboxState<T>>);
 
 #[derive(Debug)]
-struct State<T> {
+struct MailboxState<T> {
     /// The head of the queue, which is mostly the only entry. Stored inline, so it needs no allocation.
     first: Option<T>,
     rest: VecDeque<T>,
-    phase: Phase,
+    phase: MailboxPhase,
 }
 
-impl<T> State<T> {
+impl<T> MailboxState<T> {
     fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
     }
@@ -89,19 +89,19 @@ impl<T> State<T> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum MailboxPhase {
     /// The session reads missed items from the database. If the queue overflows, it finds the dropped items there too.
     Replaying,
     /// The queue overflowed during the replay.
     Outrun,
     Live,
     /// The session gets nothing more.
-    Ended(End),
+    Ended(SessionEnd),
 }
 
 /// Why a session gets nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SessionEnd {
     /// It did not take its items in time.
     TooSlow,
     /// Its user was erased.
@@ -110,9 +110,9 @@ pub enum End {
     Lost,
 }
 
-impl End {
+impl SessionEnd {
     /// The error for a session that lost its room.
-    pub fn lost() -> Error {
+    pub fn lost_error() -> Error {
         Error::Unavailable("the server lost the position of the subscription: subscribe again, with `after` set to the cursor of the last item".into())
     }
 }
@@ -120,32 +120,32 @@ impl End {
 impl<T> Mailbox<T> {
     /// A mailbox for a session that begins with a replay.
     pub fn new() -> Self {
-        Self(Shared::new(State { first: None, rest: VecDeque::new(), phase: Phase::Replaying }))
+        Self(SignalCell::new(MailboxState { first: None, rest: VecDeque::new(), phase: MailboxPhase::Replaying }))
     }
 
     /// Adds a value. Returns false once the session has ended, which it does if it is live and the queue is full.
     pub fn put(&self, value: T) -> bool {
-        self.0.put(|state| {
+        self.0.put_and_wake(|state| {
             match state.phase {
-                Phase::Outrun | Phase::Ended(_) => {}
-                Phase::Replaying | Phase::Live if state.len() < BACKLOG => state.push(value),
-                Phase::Replaying => {
-                    state.phase = Phase::Outrun;
+                MailboxPhase::Outrun | MailboxPhase::Ended(_) => {}
+                MailboxPhase::Replaying | MailboxPhase::Live if state.len() < BACKLOG => state.push(value),
+                MailboxPhase::Replaying => {
+                    state.phase = MailboxPhase::Outrun;
                     state.clear();
                 }
-                Phase::Live => state.phase = Phase::Ended(End::TooSlow),
+                MailboxPhase::Live => state.phase = MailboxPhase::Ended(SessionEnd::TooSlow),
             }
-            !matches!(state.phase, Phase::Ended(_))
+            !matches!(state.phase, MailboxPhase::Ended(_))
         })
     }
 
     /// Ends the replay. Returns false if the queue overflowed meanwhile, so that the replay must go on.
     pub fn go_live(&self) -> bool {
-        self.0.change(|state| {
-            let is_over = state.phase != Phase::Outrun;
+        self.0.update(|state| {
+            let is_over = state.phase != MailboxPhase::Outrun;
             state.phase = match state.phase {
-                Phase::Outrun => Phase::Replaying,
-                Phase::Replaying => Phase::Live,
+                MailboxPhase::Outrun => MailboxPhase::Replaying,
+                MailboxPhase::Replaying => MailboxPhase::Live,
                 other => other,
             };
             is_over
@@ -153,22 +153,22 @@ impl<T> Mailbox<T> {
     }
 
     /// Ends the session and drops the values that it has not taken.
-    pub fn end(&self, why: End) {
-        self.0.put(|state| {
+    pub fn close(&self, why: SessionEnd) {
+        self.0.put_and_wake(|state| {
             state.clear();
-            state.phase = Phase::Ended(why);
+            state.phase = MailboxPhase::Ended(why);
         });
     }
 
     /// The next value, once there is one.
-    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<T, End>> {
+    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<T, SessionEnd>> {
         self.0.poll_take(cx, |state| {
             if let Some(value) = state.pop() {
                 return Some(Ok(value));
             }
             state.rest.shrink_to_fit();
             match state.phase {
-                Phase::Ended(why) => Some(Err(why)),
+                MailboxPhase::Ended(why) => Some(Err(why)),
                 _ => None,
             }
         })
@@ -177,22 +177,22 @@ impl<T> Mailbox<T> {
 
 /// Holds the newest value only.
 #[derive(Debug)]
-pub struct Slot<T>(Shared<Option<T>>);
+pub struct LatestSlot<T>(SignalCell<Option<T>>);
 
-impl<T> Slot<T> {
+impl<T> LatestSlot<T> {
     /// An empty slot.
     pub fn new() -> Self {
-        Self(Shared::new(None))
+        Self(SignalCell::new(None))
     }
 
     /// Stores a value, replacing one that was not taken.
     pub fn put(&self, value: T) {
-        self.0.put(|newest| *newest = Some(value));
+        self.0.put_and_wake(|newest| *newest = Some(value));
     }
 
     /// Removes the value if it was not taken and matches. Returns whether it removed one.
-    pub fn take_back(&self, is_of_these: impl FnOnce(&mut T) -> bool) -> bool {
-        self.0.change(|newest| newest.take_if(is_of_these).is_some())
+    pub fn remove_if(&self, is_of_these: impl FnOnce(&mut T) -> bool) -> bool {
+        self.0.update(|newest| newest.take_if(is_of_these).is_some())
     }
 
     /// Takes the value, once there is one.
@@ -203,25 +203,25 @@ impl<T> Slot<T> {
 
 /// Holds the newest value of each key.
 #[derive(Debug)]
-pub struct Slots<K, V>(Shared<Values<K, V>>);
+pub struct LatestSlots<K, V>(SignalCell<SlotValues<K, V>>);
 
 #[derive(Debug)]
-struct Values<K, V> {
+struct SlotValues<K, V> {
     newest: HashMap<K, V>,
     /// The keys of `newest`, the longest waiting first.
     order: VecDeque<K>,
-    end: Option<End>,
+    end: Option<SessionEnd>,
 }
 
-impl<K: Copy + Eq + Hash, V> Slots<K, V> {
+impl<K: Copy + Eq + Hash, V> LatestSlots<K, V> {
     /// Without values.
     pub fn new() -> Self {
-        Self(Shared::new(Values { newest: HashMap::new(), order: VecDeque::new(), end: None }))
+        Self(SignalCell::new(SlotValues { newest: HashMap::new(), order: VecDeque::new(), end: None }))
     }
 
     /// Stores a value, replacing one of the same key that was not taken.
     pub fn put(&self, key: K, value: V) {
-        self.0.put(|values| {
+        self.0.put_and_wake(|values| {
             if values.newest.insert(key, value).is_none() {
                 values.order.push_back(key);
             }
@@ -229,12 +229,12 @@ impl<K: Copy + Eq + Hash, V> Slots<K, V> {
     }
 
     /// Ends the session once it has taken the remaining values.
-    pub fn end(&self, why: End) {
-        self.0.put(|values| values.end = Some(why));
+    pub fn close(&self, why: SessionEnd) {
+        self.0.put_and_wake(|values| values.end = Some(why));
     }
 
     /// Takes the value of the key that has waited longest, once there is one.
-    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<V, End>> {
+    pub fn poll_take(&self, cx: &Context<'_>) -> Poll<Result<V, SessionEnd>> {
         self.0.poll_take(cx, |values| {
             let key = values.order.pop_front();
             if let Some(value) = key.and_then(|key| values.newest.remove(&key)) {
@@ -269,12 +269,12 @@ mod tests {
 
     #[test]
     fn who_waited_last_is_woken_once_and_by_something_new_alone() {
-        let (slot, [before, now]) = (Slot::new(), [(); 2].map(|()| Arc::new(Woken::default())));
+        let (slot, [before, now]) = (LatestSlot::new(), [(); 2].map(|()| Arc::new(Woken::default())));
         let wakers = [&before, &now].map(|woken| Waker::from(woken.clone()));
         let [first, last] = wakers.each_ref().map(Context::from_waker);
         let woken = || [&before, &now].map(|woken| woken.0.load(Relaxed));
         assert!(slot.poll_take(&first).is_pending() && slot.poll_take(&last).is_pending());
-        assert!(!slot.take_back(|_| true) && woken() == [0, 0]);
+        assert!(!slot.remove_if(|_| true) && woken() == [0, 0]);
         slot.put(1);
         slot.put(2);
         assert_eq!(woken(), [0, 1]);
@@ -301,7 +301,7 @@ mod tests {
         for number in 0..BACKLOG {
             assert_eq!(polled(|cx| mailbox.poll_take(cx)), Poll::Ready(Ok(number)));
         }
-        assert_eq!(polled(|cx| mailbox.poll_take(cx)), Poll::Ready(Err(End::TooSlow)));
+        assert_eq!(polled(|cx| mailbox.poll_take(cx)), Poll::Ready(Err(SessionEnd::TooSlow)));
     }
 
     #[test]
@@ -317,18 +317,18 @@ mod tests {
 
     #[test]
     fn what_was_taken_back_does_not_come() {
-        let slot = Slot::new();
-        assert!(!slot.take_back(|_| true));
+        let slot = LatestSlot::new();
+        assert!(!slot.remove_if(|_| true));
         slot.put(1);
-        assert!(!slot.take_back(|value| *value != 1) && slot.take_back(|value| *value == 1));
+        assert!(!slot.remove_if(|value| *value != 1) && slot.remove_if(|value| *value == 1));
         slot.put(2);
         assert_eq!(polled(|cx| slot.poll_take(cx)), Poll::Ready(2));
-        assert!(!slot.take_back(|_| true));
+        assert!(!slot.remove_if(|_| true));
     }
 
     #[test]
     fn slots_keep_the_newest_of_each_key_in_the_order_of_their_first() {
-        let slots = Slots::new();
+        let slots = LatestSlots::new();
         for (key, value) in [(1, "old"), (2, "other"), (1, "new")] {
             slots.put(key, value);
         }
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!((next(), next()), (Poll::Ready(Ok("new")), Poll::Ready(Ok("other"))));
         slots.put(1, "again");
         assert_eq!(next(), Poll::Ready(Ok("again")));
-        slots.end(End::Gone);
-        assert_eq!(next(), Poll::Ready(Err(End::Gone)));
+        slots.close(SessionEnd::Gone);
+        assert_eq!(next(), Poll::Ready(Err(SessionEnd::Gone)));
     }
 }

@@ -11,8 +11,8 @@
 //!
 //! A mailbox holds 256 items and the newest overview (`mailbox`). Senders never wait for a session: one that does not
 //! take its items ends, and resumes from its cursor. Notices never contain what was sent, and a lost notice only makes
-//! sessions late: once a second `poll` compares the end of each log with the last entry heard, and a sixtieth of all
-//! connected users is read again.
+//! sessions late: once a second `poll_changes` compares the end of each log with the last entry heard, and a sixtieth
+//! of all connected users is read again.
 
 mod alike;
 mod contents;
@@ -36,8 +36,8 @@ mod view_queue;
 mod views;
 mod waiting;
 
-pub use items::{ItemFeed, items};
-pub use overviews::{OverviewFeed, overviews};
-pub use poll::poll;
-pub use rooms::Live;
-pub use views::{ViewFeed, views};
+pub use items::{ItemFeed, subscribe_items};
+pub use overviews::{OverviewFeed, subscribe_overviews};
+pub use poll::poll_changes;
+pub use rooms::LiveRooms;
+pub use views::{ViewFeed, subscribe_views};

@@ -5,45 +5,45 @@ use std::task::{Context, Poll};
 
 use entity::ids::{Seq, UserId};
 
-use super::event::Want;
-use super::mailbox::Slot;
-use super::rooms::Live;
-use super::session::{Session, join};
+use super::event::SessionKind;
+use super::mailbox::LatestSlot;
+use super::rooms::LiveRooms;
+use super::session::{RoomSession, join_room};
 use crate::app::App;
-use crate::domain::overview::{Overview, Wish, check};
+use crate::domain::overview::{OverviewRequest, UserOverview, check_wish};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
 /// The overviews that a session receives.
 #[derive(Debug)]
 pub struct OverviewFeed {
-    session: Session,
-    slot: Arc<Slot<Result<Arc<Overview>>>>,
+    session: RoomSession,
+    slot: Arc<LatestSlot<Result<Arc<UserOverview>>>>,
 }
 
 /// The overview of a user, now and after each change. Refuses a wish that no overview can fulfil.
-pub async fn overviews(
+pub async fn subscribe_overviews(
     app: &Arc<App>,
-    live: &Arc<Live>,
+    live: &Arc<LiveRooms>,
     tenant: &Arc<Tenant>,
     user: UserId,
-    wish: Wish,
+    wish: OverviewRequest,
 ) -> Result<OverviewFeed> {
-    check(app, tenant, &wish).await?;
-    let slot = Arc::new(Slot::new());
-    let want = Want::Overviews { wish, slot: slot.clone() };
-    Ok(OverviewFeed { session: join(app, live, tenant, user, Seq(i64::MAX), want), slot })
+    check_wish(app, tenant, &wish).await?;
+    let slot = Arc::new(LatestSlot::new());
+    let want = SessionKind::Overviews { wish, slot: slot.clone() };
+    Ok(OverviewFeed { session: join_room(app, live, tenant, user, Seq(i64::MAX), want), slot })
 }
 
 impl OverviewFeed {
     /// The user of this feed.
-    pub fn user(&self) -> UserId {
+    pub fn user_id(&self) -> UserId {
         self.session.user
     }
 
     /// The overview, at once the first time and then whenever it changes. It may name another user with an equal
     /// overview. After an error the feed is over.
-    pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<Arc<Overview>>> {
+    pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<Arc<UserOverview>>> {
         self.slot.poll_take(cx)
     }
 }

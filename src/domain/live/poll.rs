@@ -7,15 +7,15 @@ use entity::ids::{Seq, TenantId};
 use entity::prelude::*;
 use entity::{notification, tenant};
 
-use super::event::Event;
-use super::rooms::Live;
+use super::event::RoomEvent;
+use super::rooms::LiveRooms;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::error::Result;
 
 /// Reads the end of the log and the catalogue version of every tenant with connected users, in case a notice was lost,
 /// and what expired since the last poll. Two statements per thousand tenants.
-pub async fn poll(app: &App, live: &Live) -> Result<()> {
+pub async fn poll_changes(app: &App, live: &LiveRooms) -> Result<()> {
     let now = app.now();
     let tenants: Vec<TenantId> = live.rooms.lock().keys().copied().collect();
     if tenants.is_empty() {
@@ -23,40 +23,40 @@ pub async fn poll(app: &App, live: &Live) -> Result<()> {
         return Ok(());
     }
     for tenants in tenants.chunks(LIST) {
-        poll_some((app, live), tenants, now).await?;
+        poll_tenants((app, live), tenants, now).await?;
     }
     live.expired_upto.store(now, Ordering::Relaxed);
     Ok(())
 }
 
-async fn poll_some((app, live): (&App, &Live), tenants: &[TenantId], now: Millis) -> Result<()> {
+async fn poll_tenants((app, live): (&App, &LiveRooms), tenants: &[TenantId], now: Millis) -> Result<()> {
     use tenant::Column;
     let db = &app.db.read;
-    let heads = tenant::Entity::find().filter(Column::Id.among(db, tenants)).select_only();
+    let heads = tenant::Entity::find().filter(Column::Id.is_in_list(db, tenants)).select_only();
     let heads = heads.columns([Column::Id, Column::LastSeq, Column::CatalogueVersion]);
     for (tenant, last_seq, catalogue_version) in heads.into_tuple().all(db).await? {
-        live.tell(tenant, Event::Head { last_seq, catalogue_version });
+        live.send_event(tenant, RoomEvent::Head { last_seq, catalogue_version });
     }
     let mut gone: HashMap<TenantId, Vec<Seq>> = HashMap::new();
-    for (tenant, seq) in expired(app, tenants, (live.expired_upto.load(Ordering::Relaxed), now)).await? {
+    for (tenant, seq) in find_expired(app, tenants, (live.expired_upto.load(Ordering::Relaxed), now)).await? {
         gone.entry(tenant).or_default().push(seq);
     }
     for tenant in tenants {
         let seqs = gone.remove(tenant).unwrap_or_default();
-        live.tell(*tenant, Event::Expired { seqs, upto: now });
+        live.send_event(*tenant, RoomEvent::Expired { seqs, upto: now });
     }
     Ok(())
 }
 
 /// The notifications that expired after the first time, up to the second.
-pub(super) async fn expired(
+pub(super) async fn find_expired(
     app: &App,
     tenants: &[TenantId],
     (after, upto): (Millis, Millis),
 ) -> Result<Vec<(TenantId, Seq)>> {
     use notification::Column;
     let expired = notification::Entity::find().filter(Column::ExpiresAt.gt(after)).filter(Column::ExpiresAt.lte(upto));
-    let expired = expired.filter(Column::Seq.is_not_null()).filter(Column::TenantId.among(&app.db.read, tenants));
+    let expired = expired.filter(Column::Seq.is_not_null()).filter(Column::TenantId.is_in_list(&app.db.read, tenants));
     let expired = expired.select_only().column(Column::TenantId).column(Column::Seq);
     Ok(expired.into_tuple().all(&app.db.read).await?)
 }

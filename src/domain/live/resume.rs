@@ -9,12 +9,12 @@ use std::sync::Arc;
 use entity::ids::{Seq, UserId};
 use futures_util::FutureExt;
 
-use super::newer::{Span, newer};
+use super::newer::{NewItemsRange, load_new_items};
 use crate::app::App;
-use crate::database::{Bounds, Party, Together};
-use crate::domain::inbox::Item;
+use crate::database::{BatchLimits, Batcher, Principal};
+use crate::domain::inbox::UserItem;
 use crate::domain::inbox::standing;
-use crate::domain::tenant::{Needs, Tenant, head};
+use crate::domain::tenant::{Tenant, TenantContext, load_head};
 use crate::domain::user;
 use crate::error::{Error, Result};
 
@@ -29,7 +29,7 @@ pub(super) const NEAR: i64 = 256;
 
 /// Where a session starts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ResumePoint {
     /// The user's inbox is complete up to here.
     pub end: Seq,
     /// Publications before this may be gone.
@@ -38,70 +38,82 @@ pub(super) struct Place {
 
 /// The items that a session missed: after one log position, up to another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Missed {
+pub(super) struct MissedRange {
     pub user: UserId,
     pub after: Seq,
     pub upto: Seq,
 }
 
 /// The batcher for start positions of a tenant's sessions.
-type Places = Together<Needs, UserId, Place>;
+type ResumePointBatcher = Batcher<TenantContext, UserId, ResumePoint>;
 
 /// The batcher for missed items of a tenant's sessions.
-type Missing = Together<Needs, Missed, Vec<Item>>;
+type MissedItemsBatcher = Batcher<TenantContext, MissedRange, Vec<UserItem>>;
 
 /// Where a user's session starts: the end of the log. Syncs the inbox first if it is behind.
-pub(super) async fn place(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId) -> Result<Place> {
-    let waiting = tenant.queues.of(|| {
-        let bounds = Bounds::reading(app.config.database.connections, PLACES);
-        Places::new(Party::tenant(tenant.id), |(app, tenant), jobs| places(app, tenant, jobs).boxed(), bounds)
+pub(super) async fn find_resume_point(app: &Arc<App>, tenant: &Arc<Tenant>, user: UserId) -> Result<ResumePoint> {
+    let waiting = tenant.queues.get_or_create(|| {
+        let bounds = BatchLimits::for_reads(app.config.database.connections, PLACES);
+        ResumePointBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| find_resume_points(app, tenant, jobs).boxed(),
+            bounds,
+        )
     });
-    waiting.ask(|| (app.clone(), tenant.clone()), vec![user]).await
+    waiting.submit(|| (app.clone(), tenant.clone()), vec![user]).await
 }
 
 /// The items that a session missed, oldest first, from a part of the log with at most [`NEAR`] entries.
-pub(super) async fn missed(app: &Arc<App>, tenant: &Arc<Tenant>, of: Missed) -> Result<Vec<Item>> {
-    let waiting = tenant.queues.of(|| {
-        let bounds = Bounds::reading(app.config.database.connections, READERS);
-        Missing::new(Party::tenant(tenant.id), |(app, tenant), jobs| all_missed(app, tenant, jobs).boxed(), bounds)
+pub(super) async fn load_missed(app: &Arc<App>, tenant: &Arc<Tenant>, of: MissedRange) -> Result<Vec<UserItem>> {
+    let waiting = tenant.queues.get_or_create(|| {
+        let bounds = BatchLimits::for_reads(app.config.database.connections, READERS);
+        MissedItemsBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| load_missed_batch(app, tenant, jobs).boxed(),
+            bounds,
+        )
     });
-    waiting.ask(|| (app.clone(), tenant.clone()), vec![of]).await
+    waiting.submit(|| (app.clone(), tenant.clone()), vec![of]).await
 }
 
 /// Two statements, with users in order of id, and a sync of the inboxes that are behind.
-async fn places(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<Vec<Result<Place>>> {
+async fn find_resume_points(app: &App, tenant: &Tenant, jobs: &mut [Vec<UserId>]) -> Result<Vec<Result<ResumePoint>>> {
     let mut users: Vec<UserId> = jobs.iter().flatten().copied().collect();
     users.sort_unstable();
     users.dedup();
     let known = users.len();
-    let oldest = user::before(&app.db.read, tenant, app.now() - app.config.retention_millis()).await?;
+    let oldest = user::seq_before(&app.db.read, tenant, app.now() - app.config.retention_millis()).await?;
     let mut ends: HashMap<UserId, Seq> = HashMap::with_capacity(users.len());
     let mut behind = Vec::new();
-    for standing in standing::of(&app.db.read, tenant, users).await? {
+    for standing in standing::load_positions(&app.db.read, tenant, users).await? {
         if ends.insert(standing.user, standing.complete_upto()).is_none() && standing.is_behind() {
             behind.push(standing.user);
         }
     }
     if !behind.is_empty() {
-        let end = standing::caught_up(app, tenant, &behind).await?;
+        let end = standing::sync_inboxes(app, tenant, &behind).await?;
         ends.extend(behind.into_iter().map(|user| (user, end)));
     }
     if ends.len() < known {
         // A user was erased. This notes it, so that a retry looks the id up again.
-        head(&app.db.read, tenant).await?;
+        load_head(&app.db.read, tenant).await?;
     }
     let place = |job: &Vec<UserId>| {
         let end = job.iter().find_map(|user| ends.get(user)).ok_or(Error::Erased)?;
-        Ok(Place { end: *end, oldest: Seq(oldest) })
+        Ok(ResumePoint { end: *end, oldest: Seq(oldest) })
     };
     Ok(jobs.iter().map(place).collect())
 }
 
 /// Two statements per group of sessions that start within [`NEAR`] entries of each other.
-async fn all_missed(app: &App, tenant: &Tenant, jobs: &mut [Vec<Missed>]) -> Result<Vec<Result<Vec<Item>>>> {
-    let mut all: Vec<Missed> = jobs.iter().flatten().copied().collect();
+async fn load_missed_batch(
+    app: &App,
+    tenant: &Tenant,
+    jobs: &mut [Vec<MissedRange>],
+) -> Result<Vec<Result<Vec<UserItem>>>> {
+    let mut all: Vec<MissedRange> = jobs.iter().flatten().copied().collect();
     all.sort_unstable_by_key(|of| of.after);
-    let mut by_user: HashMap<UserId, BTreeMap<Seq, Item>> = HashMap::with_capacity(all.len());
+    let mut by_user: HashMap<UserId, BTreeMap<Seq, UserItem>> = HashMap::with_capacity(all.len());
     let mut rest = all.as_slice();
     while let Some(first) = rest.first() {
         let (together, further) = rest.split_at(rest.partition_point(|of| of.after.0 - first.after.0 <= NEAR));
@@ -111,12 +123,14 @@ async fn all_missed(app: &App, tenant: &Tenant, jobs: &mut [Vec<Missed>]) -> Res
         users.dedup();
         let after = first.after;
         let upto = together.iter().map(|of| of.upto).max().unwrap_or_default();
-        for item in newer(app, tenant, &users, Span { after, upto, types: None, limit: None }).await?.items {
+        for item in
+            load_new_items(app, tenant, &users, NewItemsRange { after, upto, types: None, limit: None }).await?.items
+        {
             by_user.entry(item.user).or_default().insert(item.seq, item);
         }
     }
-    let own = |of: &Missed| {
-        let is_own = |item: &&Item| of.after < item.seq && item.seq <= of.upto;
+    let own = |of: &MissedRange| {
+        let is_own = |item: &&UserItem| of.after < item.seq && item.seq <= of.upto;
         by_user.get(&of.user).into_iter().flat_map(BTreeMap::values).filter(is_own).cloned().collect::<Vec<_>>()
     };
     Ok(jobs.iter().map(|job| Ok(job.iter().flat_map(own).collect())).collect())

@@ -13,19 +13,19 @@ use sea_orm::DbBackend;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::contents::Contents;
-use super::event::{Event, Want};
-use super::listened::listened;
-use super::members::Members;
-use super::newer::{Span, newer};
-use super::poll::expired;
-use super::rooms::Live;
-use super::touched::Touched;
+use super::contents::ContentInterner;
+use super::event::{RoomEvent, SessionKind};
+use super::listened::load_channels;
+use super::members::RoomMembers;
+use super::newer::{NewItemsRange, load_new_items};
+use super::poll::find_expired;
+use super::rooms::LiveRooms;
+use super::touched::ChangedItems;
 use super::view_members::ViewMembers;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::inbox::sync;
-use crate::domain::overview::{self, Wish};
+use crate::domain::overview::{self, OverviewRequest};
 use crate::domain::tenant::Tenant;
 use crate::domain::view;
 use crate::error::{Error, Result};
@@ -49,13 +49,13 @@ const PARTS: usize = 4;
 /// The room of a tenant and the state of its sessions.
 pub(super) struct Room {
     app: Arc<App>,
-    live: Arc<Live>,
+    live: Arc<LiveRooms>,
     tenant: Arc<Tenant>,
-    events: UnboundedReceiver<Event>,
+    events: UnboundedReceiver<RoomEvent>,
     notices: UnboundedReceiver<Arc<Notice>>,
-    members: Members,
+    members: RoomMembers,
     view_members: ViewMembers,
-    contents: Contents,
+    contents: ContentInterner,
     /// Notices for all entries up to here have arrived. `None` until the first poll of the log's end.
     heard: Option<Seq>,
     /// Ranges of entries heard beyond `heard`: the first seq and the last.
@@ -65,7 +65,7 @@ pub(super) struct Room {
     /// The log's end at a poll, and when its notices count as lost.
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
-    touched: Touched,
+    touched: ChangedItems,
     /// Items that expired up to here are in `touched`.
     expired_upto: Millis,
     /// No step runs before this time.
@@ -75,7 +75,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub fn new(app: Arc<App>, live: Arc<Live>, tenant: Arc<Tenant>, events: UnboundedReceiver<Event>) -> Self {
+    pub fn new(app: Arc<App>, live: Arc<LiveRooms>, tenant: Arc<Tenant>, events: UnboundedReceiver<RoomEvent>) -> Self {
         let notices = app.hub.listen(tenant.id);
         let expired_upto = app.now();
         Self {
@@ -84,15 +84,15 @@ impl Room {
             tenant,
             events,
             notices,
-            members: Members::default(),
+            members: RoomMembers::default(),
             view_members: ViewMembers::default(),
-            contents: Contents::default(),
+            contents: ContentInterner::default(),
             heard: None,
             ahead: BTreeMap::new(),
             end_seen: Seq(0),
             missing: None,
             catalogue_version: 0,
-            touched: Touched::default(),
+            touched: ChangedItems::default(),
             expired_upto,
             paused_until: None,
             shown_at: Instant::now(),
@@ -103,51 +103,51 @@ impl Room {
     pub async fn run(mut self) {
         loop {
             while let Ok(event) = self.events.try_recv() {
-                self.take(event);
+                self.handle_event(event);
             }
             while let Ok(notice) = self.notices.try_recv() {
-                self.hear(&notice);
+                self.handle_notice(&notice);
             }
-            if self.members.is_empty() && self.view_members.is_empty() && self.close() {
+            if self.members.is_empty() && self.view_members.is_empty() && self.try_close() {
                 return;
             }
-            self.notice_what_is_missing();
+            self.check_lost_notices();
             let is_paused = self.paused_until.is_some_and(|until| until > Instant::now());
             let now = Instant::now();
-            let has_read = self.view_members.next_read(now).is_some_and(|at| at <= now);
+            let has_read = self.view_members.next_read_at(now).is_some_and(|at| at <= now);
             if !is_paused && (!self.touched.is_empty() || self.members.has_work(now) || has_read) {
-                if let Err(error) = self.step().await {
-                    tracing::warn!(cause = error.told(), "could not update live sessions, which are now late");
+                if let Err(error) = self.run_step().await {
+                    tracing::warn!(cause = error.log_message(), "could not update live sessions, which are now late");
                     self.paused_until = Some(Instant::now() + AFTER_FAILURE);
                 }
                 continue;
             }
-            let wake = self.wakes_at();
+            let wake = self.next_wake_at();
             tokio::select! {
-                Some(event) = self.events.recv() => self.take(event),
-                Some(notice) = self.notices.recv() => self.hear(&notice),
+                Some(event) = self.events.recv() => self.handle_event(event),
+                Some(notice) = self.notices.recv() => self.handle_notice(&notice),
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
             }
         }
     }
 
     /// Removes the room from the map, unless a session is about to join.
-    fn close(&mut self) -> bool {
+    fn try_close(&mut self) -> bool {
         let mut rooms = self.live.rooms.lock();
         if !self.events.is_empty() {
             return false;
         }
         rooms.remove(&self.tenant.id);
-        self.app.hub.ignore(self.tenant.id);
+        self.app.hub.remove_listener(self.tenant.id);
         true
     }
 
     /// The earliest time with work to do if no event arrives before.
-    fn wakes_at(&self) -> Option<Instant> {
+    fn next_wake_at(&self) -> Option<Instant> {
         let now = Instant::now();
-        let read = self.view_members.next_read(now);
+        let read = self.view_members.next_read_at(now);
         let has_work = !self.touched.is_empty() || self.members.has_any_work() || read.is_some();
-        let next = [self.members.next_overview(now), self.members.next_held(), read].into_iter().flatten().min();
+        let next = [self.members.next_overview_at(now), self.members.next_retry_at(), read].into_iter().flatten().min();
         let work = next.max(self.paused_until.filter(|_| has_work));
         let missing = self.missing.map(|(_, at)| at);
         match (work, missing) {
@@ -156,47 +156,47 @@ impl Room {
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn handle_event(&mut self, event: RoomEvent) {
         match event {
-            Event::Join { user, session, from, want } => {
-                if matches!(&want, Want::Overviews { wish, .. } if wish.views.is_some()) {
+            RoomEvent::Join { user, session, from, want } => {
+                if matches!(&want, SessionKind::Overviews { wish, .. } if wish.views.is_some()) {
                     self.view_members.join_overview(user, session);
                 }
                 self.members.join(user, session, from, want);
             }
-            Event::JoinViews { user, session, seen } => self.view_members.join(user, session, seen),
-            Event::Leave { user, session } => {
+            RoomEvent::JoinViews { user, session, seen } => self.view_members.join(user, session, seen),
+            RoomEvent::Leave { user, session } => {
                 self.members.leave(user, session);
                 self.view_members.leave(user, session);
             }
-            Event::Anew { tenant: Some(tenant) } if self.tenant.era == tenant.era => {}
-            Event::Anew { tenant } => {
+            RoomEvent::Anew { tenant: Some(tenant) } if self.tenant.era == tenant.era => {}
+            RoomEvent::Anew { tenant } => {
                 self.tenant = tenant.unwrap_or_else(|| self.tenant.clone());
-                self.begin_anew();
+                self.reset_state();
             }
-            Event::Expired { seqs, upto } => {
-                self.touched.add(&seqs);
+            RoomEvent::Expired { seqs, upto } => {
+                self.touched.add_seqs(&seqs);
                 self.expired_upto = self.expired_upto.max(upto);
             }
-            Event::Head { last_seq, catalogue_version } => {
+            RoomEvent::Head { last_seq, catalogue_version } => {
                 if last_seq < std::mem::replace(&mut self.end_seen, last_seq) {
                     tracing::warn!("the log is shorter than before: the database was restored");
-                    self.end();
-                    self.begin_anew();
+                    self.end_sessions();
+                    self.reset_state();
                     self.end_seen = last_seq;
                 }
-                self.tenant.saw(last_seq);
-                self.view_members.doubt_some();
-                if self.members.doubt_some() {
-                    self.members.forget_old();
-                    self.contents.forget_old();
+                self.tenant.observe_log_end(last_seq);
+                self.view_members.mark_stale_shard();
+                if self.members.mark_stale_shard() {
+                    self.members.remove_unused();
+                    self.contents.remove_unused();
                 }
                 if std::mem::replace(&mut self.catalogue_version, catalogue_version) != catalogue_version {
-                    self.members.all_changed();
+                    self.members.mark_all_changed();
                 }
                 match self.heard {
                     None => {
-                        self.members.all_have_news();
+                        self.members.mark_all_new_items();
                         self.heard = Some(last_seq);
                     }
                     Some(heard) if heard < last_seq && self.missing.is_none() => {
@@ -209,16 +209,16 @@ impl Room {
     }
 
     /// Ends all sessions and forgets the state of the log.
-    fn begin_anew(&mut self) {
+    fn reset_state(&mut self) {
         (self.heard, self.missing, self.end_seen) = (None, None, Seq(0));
         self.ahead.clear();
-        self.touched = Touched::default();
-        self.contents = Contents::default();
-        self.members.end();
-        self.view_members.end();
+        self.touched = ChangedItems::default();
+        self.contents = ContentInterner::default();
+        self.members.end_sessions();
+        self.view_members.end_sessions();
     }
 
-    fn hear(&mut self, notice: &Notice) {
+    fn handle_notice(&mut self, notice: &Notice) {
         for &(first, last) in &notice.seqs {
             self.ahead.insert(first, last);
         }
@@ -231,33 +231,33 @@ impl Room {
         }
         // An erased user may be the sender of items that are shown.
         if notice.everybody || notice.doubtful || !notice.erased.is_empty() {
-            self.members.doubt_all();
+            self.members.mark_all_stale();
         }
         if notice.everybody || notice.channels.contains(&self.tenant.everyone) {
-            self.members.all_have_news();
+            self.members.mark_all_new_items();
         }
-        self.view_members.hear(notice);
+        self.view_members.handle_notice(notice);
         for &channel in &notice.channels {
-            self.members.channel_has_news(channel);
+            self.members.mark_channel_new_items(channel);
         }
         for &user in &notice.users {
-            self.members.has_news(user);
+            self.members.mark_new_items(user);
         }
         for &user in &notice.changed {
-            self.members.changed(user);
+            self.members.mark_changed(user);
         }
-        self.touched.add(&notice.items);
+        self.touched.add_seqs(&notice.items);
         for &user in &notice.erased {
-            self.members.erase(user);
-            self.view_members.erase(user);
+            self.members.remove_erased(user);
+            self.view_members.remove_erased(user);
         }
         for &user in &notice.listeners {
-            self.members.listens_elsewhere(user);
+            self.members.mark_channels_stale(user);
         }
     }
 
     /// If notices of a part of the log are lost, checks all users for new items.
-    fn notice_what_is_missing(&mut self) {
+    fn check_lost_notices(&mut self) {
         let Some((end, at)) = self.missing else { return };
         if self.heard >= Some(end) {
             self.missing = None;
@@ -265,45 +265,45 @@ impl Room {
             self.missing = None;
             self.heard = Some(end);
             self.ahead = self.ahead.split_off(&Seq(end.0 + 1));
-            self.members.doubt_all();
-            self.members.all_have_news();
+            self.members.mark_all_stale();
+            self.members.mark_all_new_items();
         }
     }
 
     /// Does a part of the pending work. Work that fails stays pending.
-    async fn step(&mut self) -> Result<()> {
-        if !self.members.anybody_has_changed() {
+    async fn run_step(&mut self) -> Result<()> {
+        if !self.members.has_changed_overviews() {
             self.shown_at = Instant::now();
         }
-        let unknown = self.members.take_unknown(USERS);
+        let unknown = self.members.take_without_channels(USERS);
         if !unknown.is_empty() {
-            match listened(&self.app, &unknown).await {
-                Ok(channels) => self.members.learn(&unknown, channels),
+            match load_channels(&self.app, &unknown).await {
+                Ok(channels) => self.members.set_channels(&unknown, channels),
                 Err(error) => {
                     for user in &unknown {
-                        self.members.listens_elsewhere(*user);
+                        self.members.mark_channels_stale(*user);
                     }
                     return Err(error);
                 }
             }
         }
-        if self.members.anybody_has_news() {
-            self.notice_what_expired().await?;
+        if self.members.has_new_items() {
+            self.collect_expired().await?;
         }
-        self.touched.find(&self.app, &mut self.members).await?;
-        self.members.release(Instant::now());
-        let users = self.members.take_news(USERS);
+        self.touched.mark_affected_users(&self.app, &mut self.members).await?;
+        self.members.queue_retries(Instant::now());
+        let users = self.members.take_with_new_items(USERS);
         if !users.is_empty()
-            && let Err(error) = self.deliver(&users).await
+            && let Err(error) = self.deliver_items(&users).await
         {
             for user in &users {
-                self.members.has_news(*user);
+                self.members.mark_new_items(*user);
             }
             return Err(error);
         }
-        self.view_members.step(&self.app, &mut self.members).await?;
-        self.members.show_rested(&self.app.metrics, Instant::now());
-        if !self.members.anybody_has_news() || self.shown_at.elapsed() > ITEMS_FIRST {
+        self.view_members.run_step(&self.app, &mut self.members).await?;
+        self.members.send_unpaused(&self.app.metrics, Instant::now());
+        if !self.members.has_new_items() || self.shown_at.elapsed() > ITEMS_FIRST {
             let overviews = self.read_overviews().await;
             self.read_views().await.and(overviews)?;
             self.shown_at = Instant::now();
@@ -312,19 +312,19 @@ impl Room {
     }
 
     /// Ends all sessions, also those that are just joining. Their clients then subscribe again, in another room.
-    fn end(&mut self) {
+    fn end_sessions(&mut self) {
         while let Ok(event) = self.events.try_recv() {
-            self.take(event);
+            self.handle_event(event);
         }
-        self.members.end();
-        self.view_members.end();
+        self.members.end_sessions();
+        self.view_members.end_sessions();
     }
 
     /// Collects what expired since the last check, so that overviews stop counting it.
-    async fn notice_what_expired(&mut self) -> Result<()> {
+    async fn collect_expired(&mut self) -> Result<()> {
         let now = self.app.now();
-        for (_, seq) in expired(&self.app, &[self.tenant.id], (self.expired_upto, now)).await? {
-            self.touched.add(&[seq]);
+        for (_, seq) in find_expired(&self.app, &[self.tenant.id], (self.expired_upto, now)).await? {
+            self.touched.add_seqs(&[seq]);
         }
         self.expired_upto = self.expired_upto.max(now);
         Ok(())
@@ -332,18 +332,18 @@ impl Room {
 
     /// Syncs inboxes and hands new items to sessions. Users with locked rows are served later, so that others do not
     /// wait for those locks.
-    async fn deliver(&mut self, users: &[UserId]) -> Result<()> {
-        let (end, held) = sync::those_free(&self.app, &self.tenant, users).await?;
+    async fn deliver_items(&mut self, users: &[UserId]) -> Result<()> {
+        let (end, held) = sync::sync_unlocked(&self.app, &self.tenant, users).await?;
         let held: HashSet<UserId> = held.into_iter().collect();
-        self.members.hold(users, &held, Instant::now());
+        self.members.record_locked(users, &held, Instant::now());
         let users: Vec<UserId> = users.iter().copied().filter(|user| !held.contains(user)).collect();
         // Without a bus, changes on other nodes arrive without a notice, so items cannot be added to known overviews.
         let counts = self.app.hub.has_bus() || self.app.db.backend() == DbBackend::Sqlite;
-        for (after, users) in self.members.behind(&users, end, counts) {
-            let span = Span { after, upto: end, types: None, limit: None };
-            let mut items = newer(&self.app, &self.tenant, &users, span).await?.items;
+        for (after, users) in self.members.group_by_gap(&users, end, counts) {
+            let span = NewItemsRange { after, upto: end, types: None, limit: None };
+            let mut items = load_new_items(&self.app, &self.tenant, &users, span).await?.items;
             for item in &mut items {
-                self.contents.share(item);
+                self.contents.intern(item);
             }
             // A stable sort: the items of each user stay in log order.
             items.sort_by_key(|item| item.user);
@@ -351,7 +351,7 @@ impl Room {
             for user in users {
                 let of_user =
                     items.partition_point(|item| item.user < user)..items.partition_point(|item| item.user <= user);
-                self.members.hand_out(&self.app.metrics, user, &items[of_user], (end, now));
+                self.members.deliver_items(&self.app.metrics, user, &items[of_user], (end, now));
             }
         }
         Ok(())
@@ -360,24 +360,24 @@ impl Room {
     /// Reads overviews and sends those that changed.
     async fn read_overviews(&mut self) -> Result<()> {
         let now = Instant::now();
-        let parts = self.members.take_overviews(PARTS * USERS, now);
-        let parts: Vec<(&Wish, &[UserId])> =
+        let parts = self.members.take_changed_overviews(PARTS * USERS, now);
+        let parts: Vec<(&OverviewRequest, &[UserId])> =
             parts.iter().flat_map(|(wish, users)| users.chunks(USERS).map(move |users| (wish, users))).collect();
-        let read = parts.iter().map(|(wish, users)| overview::of(&self.app, &self.tenant, users, wish));
+        let read = parts.iter().map(|(wish, users)| overview::load_overviews(&self.app, &self.tenant, users, wish));
         let mut outcome = Ok(());
         for ((wish, users), overviews) in parts.iter().zip(join_all(read).await) {
             match overviews {
                 Ok(overviews) => {
                     for mut overview in overviews.into_values() {
                         let latest = overview.types.iter_mut().filter_map(|kind| kind.latest.as_mut());
-                        latest.for_each(|item| self.contents.share(item));
-                        self.members.show(&self.app.metrics, wish, overview);
+                        latest.for_each(|item| self.contents.intern(item));
+                        self.members.send_overview(&self.app.metrics, wish, overview);
                     }
                 }
                 // A type that the wish names was deleted.
-                Err(Error::BadInput { field, message }) => self.members.refuse(wish, users, &field, &message),
+                Err(Error::BadInput { field, message }) => self.members.end_refused(wish, users, &field, &message),
                 Err(error) => {
-                    users.iter().for_each(|user| self.members.changed(*user));
+                    users.iter().for_each(|user| self.members.mark_changed(*user));
                     outcome = Err(error);
                 }
             }
@@ -387,10 +387,10 @@ impl Room {
 
     /// Reads the views of overviews without other changes.
     async fn read_views(&mut self) -> Result<()> {
-        let parts = self.members.take_views_changed(PARTS * USERS, Instant::now());
+        let parts = self.members.take_changed_views(PARTS * USERS, Instant::now());
         let parts: Vec<(usize, &[UserId])> =
             parts.iter().flat_map(|(number, users)| users.chunks(USERS).map(|users| (*number, users))).collect();
-        let read = parts.iter().map(|(number, users)| view::unread_of(&self.app, users, *number));
+        let read = parts.iter().map(|(number, users)| view::load_unread(&self.app, users, *number));
         let mut outcome = Ok(());
         for ((number, users), seen) in parts.iter().zip(join_all(read).await) {
             let mut views = seen.map_err(|error| outcome = Err(error)).ok();
@@ -398,9 +398,9 @@ impl Room {
                 match &mut views {
                     Some(views) => {
                         let views = views.remove(&user).unwrap_or_default();
-                        self.members.show_views(&self.app.metrics, user, *number, &views);
+                        self.members.send_views(&self.app.metrics, user, *number, &views);
                     }
-                    None => self.members.changed(user),
+                    None => self.members.mark_changed(user),
                 }
             }
         }
@@ -415,8 +415,8 @@ impl Drop for Room {
             let live = self.live.clone();
             let mut rooms = live.rooms.lock();
             rooms.remove(&self.tenant.id);
-            self.app.hub.ignore(self.tenant.id);
-            self.end();
+            self.app.hub.remove_listener(self.tenant.id);
+            self.end_sessions();
         }
     }
 }

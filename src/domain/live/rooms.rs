@@ -7,27 +7,27 @@ use entity::ids::TenantId;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::event::Event;
+use super::event::RoomEvent;
 
 /// The rooms of this process.
 #[derive(Debug, Default)]
-pub struct Live {
-    pub(super) rooms: Mutex<HashMap<TenantId, UnboundedSender<Event>>>,
+pub struct LiveRooms {
+    pub(super) rooms: Mutex<HashMap<TenantId, UnboundedSender<RoomEvent>>>,
     pub(super) sessions: AtomicU64,
     /// Expired notifications up to this time were announced to the rooms.
     pub(super) expired_upto: AtomicI64,
 }
 
-impl Live {
+impl LiveRooms {
     /// Ends all sessions; their clients subscribe again. Used when the cached state of rooms may be invalid.
-    pub fn end(&self) {
+    pub fn end_sessions(&self) {
         for room in self.rooms.lock().values() {
-            let _ = room.send(Event::Anew { tenant: None });
+            let _ = room.send(RoomEvent::Anew { tenant: None });
         }
     }
 
     /// Sends an event to a tenant's room, if it is open.
-    pub(super) fn tell(&self, tenant: TenantId, event: Event) {
+    pub(super) fn send_event(&self, tenant: TenantId, event: RoomEvent) {
         let rooms = self.rooms.lock();
         if let Some(room) = rooms.get(&tenant) {
             let _ = room.send(event);

@@ -7,51 +7,51 @@ use entity::ids::{Seq, UserId};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tracing::Span;
 
-use super::event::{Event, Want};
+use super::event::{RoomEvent, SessionKind};
 use super::room::Room;
-use super::rooms::Live;
+use super::rooms::LiveRooms;
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 
 /// A session that has joined its tenant's room. Dropping it leaves the room.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct RoomSession {
     pub app: Arc<App>,
-    room: UnboundedSender<Event>,
+    room: UnboundedSender<RoomEvent>,
     pub user: UserId,
     /// The tracing span of the subscription.
     pub span: Span,
     number: u64,
 }
 
-impl Drop for Session {
+impl Drop for RoomSession {
     fn drop(&mut self) {
         self.app.metrics.subscriptions.dec();
-        let _ = self.room.send(Event::Leave { user: self.user, session: self.number });
+        let _ = self.room.send(RoomEvent::Leave { user: self.user, session: self.number });
     }
 }
 
 /// Joins the tenant's room for items or an overview. The inbox was complete up to `from`; the room sends what comes
 /// after.
-pub(super) fn join(
+pub(super) fn join_room(
     app: &Arc<App>,
-    live: &Arc<Live>,
+    live: &Arc<LiveRooms>,
     tenant: &Arc<Tenant>,
     user: UserId,
     from: Seq,
-    want: Want,
-) -> Session {
-    enter(app, live, tenant, user, |session| Event::Join { user, session, from, want })
+    want: SessionKind,
+) -> RoomSession {
+    join_room_with(app, live, tenant, user, |session| RoomEvent::Join { user, session, from, want })
 }
 
 /// Joins the tenant's room, opening it if needed. `event` makes the joining event from the session's number.
-pub(super) fn enter(
+pub(super) fn join_room_with(
     app: &Arc<App>,
-    live: &Arc<Live>,
+    live: &Arc<LiveRooms>,
     tenant: &Arc<Tenant>,
     user: UserId,
-    event: impl FnOnce(u64) -> Event,
-) -> Session {
+    event: impl FnOnce(u64) -> RoomEvent,
+) -> RoomSession {
     let number = live.sessions.fetch_add(1, Ordering::Relaxed);
     let mut rooms = live.rooms.lock();
     let room = rooms.entry(tenant.id).or_insert_with(|| {
@@ -61,14 +61,14 @@ pub(super) fn enter(
     });
     let era = app.db.fence.era();
     if era > 0 && era == tenant.era {
-        let _ = room.send(Event::Anew { tenant: Some(tenant.clone()) });
+        let _ = room.send(RoomEvent::Anew { tenant: Some(tenant.clone()) });
     }
     // The room removes itself from the map under this lock before it stops receiving, also when it panics.
     let _ = room.send(event(number));
     if era != tenant.era {
         // What the session has read comes from an earlier era, so all sessions must start again.
-        let _ = room.send(Event::Anew { tenant: None });
+        let _ = room.send(RoomEvent::Anew { tenant: None });
     }
     app.metrics.subscriptions.inc();
-    Session { app: app.clone(), room: room.clone(), user, span: Span::current(), number }
+    RoomSession { app: app.clone(), room: room.clone(), user, span: Span::current(), number }
 }

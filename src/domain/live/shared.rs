@@ -11,37 +11,37 @@ const MANY: usize = 1024;
 
 /// A weak intern table.
 #[derive(Debug)]
-pub(super) struct Shared<K, V> {
+pub(super) struct WeakInterner<K, V> {
     known: HashMap<K, Weak<V>>,
     /// The number of entries at which dead ones are swept next.
     room: usize,
 }
 
-impl<K, V> Default for Shared<K, V> {
+impl<K, V> Default for WeakInterner<K, V> {
     fn default() -> Self {
         Self { known: HashMap::new(), room: MANY }
     }
 }
 
-impl<K: Eq + Hash, V> Shared<K, V> {
+impl<K: Eq + Hash, V> WeakInterner<K, V> {
     pub fn get(&self, key: &K) -> Option<Arc<V>> {
         self.known.get(key)?.upgrade()
     }
 
-    pub fn keep(&mut self, key: K, value: &Arc<V>) {
+    pub fn insert(&mut self, key: K, value: &Arc<V>) {
         if self.known.len() >= self.room {
-            self.sweep();
+            self.remove_dead();
         }
         self.known.insert(key, Arc::downgrade(value));
     }
 
     /// Drops dead entries and frees their memory. Call it now and then.
-    pub fn forget_old(&mut self) {
-        self.sweep();
+    pub fn remove_unused(&mut self) {
+        self.remove_dead();
         self.known.shrink_to_fit();
     }
 
-    fn sweep(&mut self) {
+    fn remove_dead(&mut self) {
         self.known.retain(|_, value| value.strong_count() > 0);
         self.room = MANY.max(2 * self.known.len());
     }
@@ -58,15 +58,15 @@ mod tests {
 
     #[test]
     fn what_nobody_remembers_is_forgotten() {
-        let mut table = Shared::default();
+        let mut table = WeakInterner::default();
         let remembered = Arc::new("remembered");
-        table.keep(0, &remembered);
+        table.insert(0, &remembered);
         for key in 1..=10 * MANY {
-            table.keep(key, &Arc::new("forgotten"));
+            table.insert(key, &Arc::new("forgotten"));
             assert!(table.known.len() <= MANY);
         }
         assert!(table.get(&0).is_some_and(|value| Arc::ptr_eq(&value, &remembered)) && table.get(&1).is_none());
-        table.forget_old();
+        table.remove_unused();
         assert_eq!(table.known.len(), 1);
     }
 }

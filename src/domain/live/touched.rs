@@ -6,7 +6,7 @@ use entity::ids::Seq;
 use entity::inbox_item::{Column, Entity as InboxItem};
 use entity::prelude::*;
 
-use super::members::Members;
+use super::members::RoomMembers;
 use crate::app::App;
 use crate::error::Result;
 
@@ -15,29 +15,29 @@ const AT_ONCE: usize = 500;
 
 /// Log positions of changed items. The affected users are not known yet.
 #[derive(Debug, Default)]
-pub(super) struct Touched(BTreeSet<Seq>);
+pub(super) struct ChangedItems(BTreeSet<Seq>);
 
-impl Touched {
+impl ChangedItems {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub fn add(&mut self, seqs: &[Seq]) {
+    pub fn add_seqs(&mut self, seqs: &[Seq]) {
         self.0.extend(seqs);
     }
 
     /// Marks the overviews of connected users who have one of these items, by probes of `inbox_item`'s key. If a sync
     /// already removed the item from a user's inbox, it sent its own notice. Positions that fail stay pending.
-    pub async fn find(&mut self, app: &App, members: &mut Members) -> Result<()> {
+    pub async fn mark_affected_users(&mut self, app: &App, members: &mut RoomMembers) -> Result<()> {
         let seqs: Vec<Seq> = self.0.iter().copied().take(AT_ONCE).collect();
         if seqs.is_empty() {
             return Ok(());
         }
-        for users in members.with_overviews().chunks(AT_ONCE) {
-            let having = InboxItem::find().filter(Column::UserId.among(&app.db.read, users));
-            let having = having.filter(Column::Seq.among(&app.db.read, &seqs));
+        for users in members.users_with_overviews().chunks(AT_ONCE) {
+            let having = InboxItem::find().filter(Column::UserId.is_in_list(&app.db.read, users));
+            let having = having.filter(Column::Seq.is_in_list(&app.db.read, &seqs));
             let having = having.select_only().column(Column::UserId).distinct().into_tuple();
-            having.all(&app.db.read).await?.into_iter().for_each(|user| members.changed(user));
+            having.all(&app.db.read).await?.into_iter().for_each(|user| members.mark_changed(user));
         }
         self.0.retain(|seq| !seqs.contains(seq));
         Ok(())

@@ -12,12 +12,12 @@ use entity::ids::{UserId, ViewId};
 use tokio::time::Instant;
 
 use super::event::ViewSession;
-use super::mailbox::End;
-use super::members::Members;
-use super::view_queue::{Due, ViewQueue};
-use super::waiting::Waiting;
+use super::mailbox::SessionEnd;
+use super::members::RoomMembers;
+use super::view_queue::{DueUsers, ViewQueue};
+use super::waiting::FairQueue;
 use crate::app::App;
-use crate::domain::view::{self, Standing, ViewState};
+use crate::domain::view::{self, MemberPosition, ViewState};
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::telemetry::metrics::Metrics;
@@ -36,11 +36,11 @@ const ALL_EVERY: Duration = Duration::from_secs(1);
 /// The connected users who follow views.
 #[derive(Debug, Default)]
 pub(super) struct ViewMembers {
-    users: HashMap<UserId, Member>,
+    users: HashMap<UserId, ViewMember>,
     /// The users of each view.
     by_view: BTreeSet<(ViewId, UserId)>,
     /// Users with views that are not known yet, or may have changed.
-    unknown: Waiting,
+    unknown: FairQueue,
     queue: ViewQueue,
     /// All users' views may have changed.
     is_doubtful: bool,
@@ -51,13 +51,13 @@ pub(super) struct ViewMembers {
 
 /// A user with sessions.
 #[derive(Debug, Default)]
-struct Member {
+struct ViewMember {
     sessions: Vec<ViewSession>,
     /// Sessions with an overview that includes views.
     overviews: Vec<u64>,
     /// The state last sent of each view: `None` if it is uncertain, so that the next one read is sent. `None` as a
     /// whole until the views are first read.
-    told: Option<HashMap<ViewId, Option<Standing>>>,
+    told: Option<HashMap<ViewId, Option<MemberPosition>>>,
     /// Whether the views were read since the user joined. From then on the room notices every change.
     is_known: bool,
 }
@@ -68,7 +68,7 @@ impl ViewMembers {
     }
 
     /// Adds a session that has just read its user's views (`seen`). Later changes are sent to it.
-    pub fn join(&mut self, user: UserId, session: ViewSession, seen: HashMap<ViewId, Standing>) {
+    pub fn join(&mut self, user: UserId, session: ViewSession, seen: HashMap<ViewId, MemberPosition>) {
         self.unknown.insert(user);
         let member = self.users.entry(user).or_default();
         member.sessions.push(session);
@@ -79,7 +79,7 @@ impl ViewMembers {
             return;
         };
         // If the sessions know different states of a view, the next state read is sent to all of them.
-        for view in differences(told, &seen) {
+        for view in changed_views(told, &seen) {
             told.insert(view, None);
             self.by_view.insert((view, user));
         }
@@ -99,25 +99,25 @@ impl ViewMembers {
         member.sessions.retain(|of| of.number != session);
         member.overviews.retain(|of| *of != session);
         if member.sessions.is_empty() && member.overviews.is_empty() {
-            self.forget(user);
+            self.remove_member(user);
         }
     }
 
     /// Ends all sessions of an erased user. Each then leaves by itself.
-    pub fn erase(&mut self, user: UserId) {
-        for session in self.forget(user) {
-            session.slots.end(End::Gone);
+    pub fn remove_erased(&mut self, user: UserId) {
+        for session in self.remove_member(user) {
+            session.slots.close(SessionEnd::Gone);
         }
     }
 
     /// Ends all sessions. Their clients may subscribe again.
-    pub fn end(&mut self) {
+    pub fn end_sessions(&mut self) {
         for member in std::mem::take(self).users.into_values() {
-            member.sessions.iter().for_each(|session| session.slots.end(End::Lost));
+            member.sessions.iter().for_each(|session| session.slots.close(SessionEnd::Lost));
         }
     }
 
-    fn forget(&mut self, user: UserId) -> Vec<ViewSession> {
+    fn remove_member(&mut self, user: UserId) -> Vec<ViewSession> {
         let Some(member) = self.users.remove(&user) else { return Vec::new() };
         for view in member.told.iter().flat_map(HashMap::keys) {
             self.by_view.remove(&(*view, user));
@@ -126,16 +126,16 @@ impl ViewMembers {
         member.sessions
     }
 
-    pub fn hear(&mut self, notice: &Notice) {
+    pub fn handle_notice(&mut self, notice: &Notice) {
         self.is_doubtful |= notice.everybody || notice.all_views;
         for &view in &notice.views {
-            if self.members_of(view).next().is_some() {
-                self.queue.add(view).is_for_all = true;
+            if self.users_of_view(view).next().is_some() {
+                self.queue.enqueue(view).is_for_all = true;
             }
         }
         for &(user, view) in notice.visits.iter().chain(&notice.joins) {
             if self.users.contains_key(&user) {
-                self.queue.add(view).users.insert(user);
+                self.queue.enqueue(view).users.insert(user);
             }
         }
         for &(user, view) in &notice.joins {
@@ -148,36 +148,36 @@ impl ViewMembers {
     }
 
     /// Marks a thirtieth of the users as stale; called once a second.
-    pub fn doubt_some(&mut self) {
+    pub fn mark_stale_shard(&mut self) {
         self.turn = (self.turn + 1) % TURNS;
         let turn = self.turn;
         self.unknown.extend(self.users.keys().filter(|user| user.0.rem_euclid(TURNS) == turn).copied());
     }
 
-    fn members_of(&self, view: ViewId) -> impl Iterator<Item = UserId> {
+    fn users_of_view(&self, view: ViewId) -> impl Iterator<Item = UserId> {
         self.by_view.range((view, UserId(i64::MIN))..=(view, UserId(i64::MAX))).map(|(_, user)| *user)
     }
 
     /// When there is work next, or `None` if there is none.
-    pub fn next_read(&self, now: Instant) -> Option<Instant> {
+    pub fn next_read_at(&self, now: Instant) -> Option<Instant> {
         let unknown = (!self.unknown.is_empty()).then_some(now);
         let all = self.is_doubtful.then(|| self.rests_until.unwrap_or(now));
-        [unknown, all, self.queue.next(now)].into_iter().flatten().min()
+        [unknown, all, self.queue.next_read_at(now)].into_iter().flatten().min()
     }
 
     /// Does a part of the pending work, in at most two statements (but one per 1,000 members of a view). Work that
     /// fails stays pending.
-    pub async fn step(&mut self, app: &App, members: &mut Members) -> Result<()> {
+    pub async fn run_step(&mut self, app: &App, members: &mut RoomMembers) -> Result<()> {
         let now = Instant::now();
         if self.is_doubtful && self.rests_until.is_none_or(|until| until <= now) {
             self.unknown.extend(self.users.keys().copied());
             self.is_doubtful = false;
             self.rests_until = Some(now + ALL_EVERY);
         }
-        let unknown = self.unknown.take(USERS);
+        let unknown = self.unknown.take_next(USERS);
         if !unknown.is_empty() {
-            match view::standings(app, &unknown).await {
-                Ok(standings) => self.learn(&unknown, standings, members),
+            match view::load_positions(app, &unknown).await {
+                Ok(standings) => self.update_standings(&unknown, standings, members),
                 Err(error) => {
                     self.unknown.extend(unknown);
                     return Err(error);
@@ -185,17 +185,17 @@ impl ViewMembers {
             }
         }
         let mut queue = std::mem::take(&mut self.queue);
-        let batch = queue.take(Instant::now(), |view, due| self.concerned(view, due));
+        let batch = queue.take_batch(Instant::now(), |view, due| self.affected_users(view, due));
         self.queue = queue;
         if batch.views.is_empty() {
             return Ok(());
         }
         let views: Vec<ViewId> = batch.views.iter().map(|(view, _)| *view).collect();
         let users: Vec<UserId> = batch.users.iter().copied().collect();
-        match view::states(app, &views, &users).await {
+        match view::load_states(app, &views, &users).await {
             Ok(states) => {
                 for (view, user) in batch.views.iter().flat_map(|(view, of)| of.iter().map(|user| (*view, *user))) {
-                    self.show(&app.metrics, view, user, states.get(&(view, user)), members);
+                    self.send_state(&app.metrics, view, user, states.get(&(view, user)), members);
                 }
                 Ok(())
             }
@@ -207,33 +207,33 @@ impl ViewMembers {
     }
 
     /// The connected users who need a view to be read.
-    fn concerned(&self, view: ViewId, due: Due) -> HashSet<UserId> {
+    fn affected_users(&self, view: ViewId, due: DueUsers) -> HashSet<UserId> {
         let mut users = due.users;
         if due.is_for_all {
-            users.extend(self.members_of(view));
+            users.extend(self.users_of_view(view));
         }
         users.retain(|user| self.users.contains_key(user));
         users
     }
 
     /// Queues the views that differ from the state last sent.
-    fn learn(
+    fn update_standings(
         &mut self,
         users: &[UserId],
-        mut standings: HashMap<UserId, HashMap<ViewId, Standing>>,
-        members: &mut Members,
+        mut standings: HashMap<UserId, HashMap<ViewId, MemberPosition>>,
+        members: &mut RoomMembers,
     ) {
         for &user in users {
             let Some(member) = self.users.get_mut(&user) else { continue };
             if !std::mem::replace(&mut member.is_known, true) {
                 // The overview may have been read before the user joined.
-                members.changed(user);
+                members.mark_changed(user);
             }
-            let now: HashMap<ViewId, Option<Standing>> =
+            let now: HashMap<ViewId, Option<MemberPosition>> =
                 standings.remove(&user).into_iter().flatten().map(|(view, of)| (view, Some(of))).collect();
             if let Some(told) = &member.told {
-                for view in differences(told, &now) {
-                    self.queue.add(view).users.insert(user);
+                for view in changed_views(told, &now) {
+                    self.queue.enqueue(view).users.insert(user);
                 }
             } else {
                 self.by_view.extend(now.keys().map(|view| (*view, user)));
@@ -245,21 +245,21 @@ impl ViewMembers {
     /// Sends a user's state of a view to their sessions and overviews, unless it was sent before.
     ///
     /// A view that was swept is not announced: it was unused for a year.
-    fn show(
+    fn send_state(
         &mut self,
         metrics: &Metrics,
         view: ViewId,
         user: UserId,
         state: Option<&ViewState>,
-        members: &mut Members,
+        members: &mut RoomMembers,
     ) {
         let Some(member) = self.users.get_mut(&user) else { return };
         let Some(told) = &mut member.told else { return };
-        let now = state.and_then(ViewState::standing);
+        let now = state.and_then(ViewState::member_position);
         if told.get(&view).copied() == now.map(Some) {
             return;
         }
-        members.views_changed(user);
+        members.mark_views_changed(user);
         if now.is_some() {
             told.insert(view, now);
             self.by_view.insert((view, user));
@@ -278,7 +278,10 @@ impl ViewMembers {
 }
 
 /// The views with different states.
-fn differences(one: &HashMap<ViewId, Option<Standing>>, other: &HashMap<ViewId, Option<Standing>>) -> Vec<ViewId> {
+fn changed_views(
+    one: &HashMap<ViewId, Option<MemberPosition>>,
+    other: &HashMap<ViewId, Option<MemberPosition>>,
+) -> Vec<ViewId> {
     let all: HashSet<&ViewId> = one.keys().chain(other.keys()).collect();
     all.into_iter().filter(|view| one.get(view) != other.get(view)).copied().collect()
 }

@@ -15,7 +15,7 @@ const VIEW_EVERY: Duration = Duration::from_millis(100);
 /// The views to read, and those that were read a moment ago.
 #[derive(Debug, Default)]
 pub(super) struct ViewQueue {
-    due: HashMap<ViewId, Due>,
+    due: HashMap<ViewId, DueUsers>,
     /// The keys of `due`, the longest waiting first.
     order: VecDeque<ViewId>,
     /// Views that were read a moment ago, and when each may be read again.
@@ -24,14 +24,14 @@ pub(super) struct ViewQueue {
 
 /// The users who need a view to be read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Due {
+pub(super) struct DueUsers {
     pub is_for_all: bool,
     pub users: HashSet<UserId>,
 }
 
 /// Views that are read together.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct ViewBatch {
     /// Each view with its users.
     pub views: Vec<(ViewId, Vec<UserId>)>,
     /// The users of all views.
@@ -40,23 +40,23 @@ pub(super) struct Batch {
 
 impl ViewQueue {
     /// Queues a view if it is not queued yet, and returns its users for the caller to extend.
-    pub fn add(&mut self, view: ViewId) -> &mut Due {
+    pub fn enqueue(&mut self, view: ViewId) -> &mut DueUsers {
         self.due.entry(view).or_insert_with(|| {
             self.order.push_back(view);
-            Due::default()
+            DueUsers::default()
         })
     }
 
     /// When the next queued view may be read. `None` if the queue is empty.
-    pub fn next(&self, now: Instant) -> Option<Instant> {
+    pub fn next_read_at(&self, now: Instant) -> Option<Instant> {
         self.due.keys().map(|view| self.resting.get(view).copied().unwrap_or(now)).min()
     }
 
     /// Takes views that may be read now: up to about as many pairs of view and user as one statement takes. `whom`
     /// returns the connected users who need a view.
-    pub fn take(&mut self, now: Instant, whom: impl Fn(ViewId, Due) -> HashSet<UserId>) -> Batch {
+    pub fn take_batch(&mut self, now: Instant, whom: impl Fn(ViewId, DueUsers) -> HashSet<UserId>) -> ViewBatch {
         self.resting.retain(|_, until| *until > now);
-        let mut batch = Batch::default();
+        let mut batch = ViewBatch::default();
         let mut waiting = VecDeque::new();
         while let Some(view) = self.order.pop_front() {
             if self.resting.contains_key(&view) {
@@ -83,9 +83,9 @@ impl ViewQueue {
     }
 
     /// Queues views again that could not be read.
-    pub fn put_back(&mut self, batch: Batch) {
+    pub fn put_back(&mut self, batch: ViewBatch) {
         for (view, users) in batch.views {
-            self.add(view).users.extend(users);
+            self.enqueue(view).users.extend(users);
             self.resting.remove(&view);
         }
     }
@@ -103,18 +103,18 @@ mod tests {
     fn a_view_is_read_at_once_and_then_ten_times_a_second() {
         let (mut queue, start) = (ViewQueue::default(), Instant::now());
         let taken = |millis: u64, queue: &mut ViewQueue| {
-            let batch = queue.take(start + Duration::from_millis(millis), |_, due| due.users);
+            let batch = queue.take_batch(start + Duration::from_millis(millis), |_, due| due.users);
             batch.views.into_iter().map(|(view, users)| (view.0, users.len())).collect::<Vec<_>>()
         };
-        queue.add(ViewId(1)).users.insert(UserId(1));
+        queue.enqueue(ViewId(1)).users.insert(UserId(1));
         assert_eq!(taken(0, &mut queue), [(1, 1)]);
-        assert_eq!(queue.next(start), None);
+        assert_eq!(queue.next_read_at(start), None);
         for user in 1..50 {
-            queue.add(ViewId(1)).users.insert(UserId(user));
+            queue.enqueue(ViewId(1)).users.insert(UserId(user));
             assert_eq!(taken(1, &mut queue), []);
         }
-        assert_eq!(queue.next(start), Some(start + VIEW_EVERY));
-        queue.add(ViewId(2)).users.insert(UserId(1));
+        assert_eq!(queue.next_read_at(start), Some(start + VIEW_EVERY));
+        queue.enqueue(ViewId(2)).users.insert(UserId(1));
         assert_eq!(taken(50, &mut queue), [(2, 1)]);
         assert_eq!(taken(100, &mut queue), [(1, 49)]);
     }
@@ -123,15 +123,15 @@ mod tests {
     fn as_many_are_read_together_as_a_statement_takes_and_none_is_left_out() {
         let (mut queue, now) = (ViewQueue::default(), Instant::now());
         for view in 0..100 {
-            queue.add(ViewId(view)).users = users(10 * view..10 * view + 10);
+            queue.enqueue(ViewId(view)).users = users(10 * view..10 * view + 10);
         }
-        queue.add(ViewId(100)).users = users(0..10_000);
-        let failed = queue.take(now, |_, due| due.users);
+        queue.enqueue(ViewId(100)).users = users(0..10_000);
+        let failed = queue.take_batch(now, |_, due| due.users);
         assert_eq!((failed.views.len(), failed.users.len()), (14, 140));
         queue.put_back(failed);
         let mut seen = Vec::new();
-        while queue.next(now).is_some() {
-            let batch = queue.take(now, |_, due| due.users);
+        while queue.next_read_at(now).is_some() {
+            let batch = queue.take_batch(now, |_, due| due.users);
             assert!(batch.views.len() == 1 || batch.views.len() * batch.users.len() <= PAIRS);
             seen.extend(batch.views.iter().map(|(view, _)| view.0));
         }

@@ -5,54 +5,54 @@ use std::task::{Context, Poll};
 
 use entity::ids::{UserId, ViewId};
 
-use super::event::{Event, ViewSession};
-use super::mailbox::{End, Slots};
-use super::rooms::Live;
-use super::session::{Session, enter};
+use super::event::{RoomEvent, ViewSession};
+use super::mailbox::{LatestSlots, SessionEnd};
+use super::rooms::LiveRooms;
+use super::session::{RoomSession, join_room_with};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
-use crate::domain::view::{self, Key, View, ViewState};
+use crate::domain::view::{self, UserView, ViewKey, ViewState};
 use crate::error::{Error, Result};
 
 /// The changed views that a session receives.
 #[derive(Debug)]
 pub struct ViewFeed {
-    session: Session,
-    slots: Arc<Slots<ViewId, ViewState>>,
+    session: RoomSession,
+    slots: Arc<LatestSlots<ViewId, ViewState>>,
 }
 
 /// The views of a user, sent when their unread count changes: those with these keys (at most 200), or all. Includes
 /// views that the user joins or leaves later.
-pub async fn views(
+pub async fn subscribe_views(
     app: &Arc<App>,
-    live: &Arc<Live>,
+    live: &Arc<LiveRooms>,
     tenant: &Arc<Tenant>,
     user: UserId,
-    keys: Option<Vec<Key>>,
+    keys: Option<Vec<ViewKey>>,
 ) -> Result<ViewFeed> {
     view::check_keys(keys.as_deref().unwrap_or_default())?;
     // Read before the session joins the room, so that the room finds every change after this.
-    let seen = view::standings(app, &[user]).await?.remove(&user).unwrap_or_default();
-    let slots = Arc::new(Slots::new());
+    let seen = view::load_positions(app, &[user]).await?.remove(&user).unwrap_or_default();
+    let slots = Arc::new(LatestSlots::new());
     let keys = keys.map(|keys| keys.into_iter().collect());
-    let session = enter(app, live, tenant, user, |number| {
+    let session = join_room_with(app, live, tenant, user, |number| {
         let session = ViewSession { number, keys, slots: slots.clone() };
-        Event::JoinViews { user, session, seen }
+        RoomEvent::JoinViews { user, session, seen }
     });
     Ok(ViewFeed { session, slots })
 }
 
 impl ViewFeed {
     /// The user of this feed.
-    pub fn user(&self) -> UserId {
+    pub fn user_id(&self) -> UserId {
         self.session.user
     }
 
     /// The next changed view, in its current state. Changes that the session has not taken yet are merged per view.
-    pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<View>> {
+    pub fn poll_next(&self, cx: &Context<'_>) -> Poll<Result<UserView>> {
         self.slots.poll_take(cx).map(|changed| match changed {
-            Ok(state) => state.view(),
-            Err(End::Lost) => Err(End::lost()),
+            Ok(state) => state.to_view(),
+            Err(SessionEnd::Lost) => Err(SessionEnd::lost_error()),
             Err(_) => Err(Error::not_found("user", "of this session")),
         })
     }

@@ -8,13 +8,13 @@ use entity::ids::UserId;
 /// Each user is in it once. A user added again goes behind all who already wait, so busy users do not starve others.
 /// Users of the same round are taken in order of id, since their rows are neighbours.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct FairQueue {
     now: BTreeSet<UserId>,
     /// Users added while others were waiting.
     next: BTreeSet<UserId>,
 }
 
-impl Waiting {
+impl FairQueue {
     pub fn is_empty(&self) -> bool {
         self.now.is_empty() && self.next.is_empty()
     }
@@ -39,7 +39,7 @@ impl Waiting {
         self.next.remove(&user);
     }
 
-    pub fn take(&mut self, most: usize) -> Vec<UserId> {
+    pub fn take_next(&mut self, most: usize) -> Vec<UserId> {
         let mut taken: Vec<UserId> = from_fn(|| self.now.pop_first()).take(most).collect();
         if self.now.is_empty() {
             std::mem::swap(&mut self.now, &mut self.next);
@@ -57,18 +57,18 @@ mod tests {
 
     #[test]
     fn who_comes_again_comes_after_those_who_wait() {
-        let (mut waiting, mut seen) = (Waiting::default(), HashSet::new());
+        let (mut waiting, mut seen) = (FairQueue::default(), HashSet::new());
         let everybody = || (0..1_000).map(UserId);
         for round in 1..=4 {
             waiting.extend(everybody());
-            let taken = waiting.take(250);
+            let taken = waiting.take_next(250);
             assert_eq!(taken.len(), 250);
             seen.extend(taken);
             assert_eq!(seen.len(), 250 * round);
         }
         waiting.extend(everybody());
         waiting.remove(UserId(7));
-        let rest = waiting.take(2_000);
+        let rest = waiting.take_next(2_000);
         assert_eq!((rest.len(), rest.contains(&UserId(7)), waiting.is_empty()), (999, false, true));
     }
 }

@@ -2,22 +2,22 @@
 
 use super::unsubscribe;
 use crate::app::App;
-use crate::domain::dispatch::Due;
-use crate::domain::dispatch::digest::Digest;
-use crate::domain::lane::{Lane, absolute};
+use crate::domain::dispatch::DueItem;
+use crate::domain::dispatch::digest::DigestContent;
+use crate::domain::lane::{Lane, absolute_link};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::mail::{self, Entry, Words};
-use crate::model::item::Content;
-use crate::model::template::Text;
-use crate::text::{characters, closed, cut_trimmed};
+use crate::mail::{self, EmailEntry, MailTexts};
+use crate::model::item::ItemContent;
+use crate::model::template::TextKind;
+use crate::text::{character_count, close_directions, shorten_trimmed};
 
 /// The most characters of an item's body in a digest.
 const BEGINNING: usize = 200;
 
 /// A letter that is ready to send.
 #[derive(Debug)]
-pub struct Message {
+pub struct MailMessage {
     pub to: String,
     pub subject: String,
     pub text: String,
@@ -28,16 +28,16 @@ pub struct Message {
 }
 
 /// Writes the letter for an item.
-pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) -> Result<Message> {
+pub(super) fn write_item_letter(app: &App, tenant: &Tenant, lane: &Lane, due: &DueItem<'_>) -> Result<MailMessage> {
     let (item, of) = (due.item, due.content);
-    let title = of.in_letters(Text::LetterSubject).unwrap_or_else(|| of.title());
-    let body = of.in_letters(Text::LetterText).or_else(|| of.body()).unwrap_or_default();
-    let own_html = of.in_letters(Text::LetterHtml);
-    let link = of.link().and_then(|link| absolute(lane, &link));
+    let title = of.email_text(TextKind::LetterSubject).unwrap_or_else(|| of.title());
+    let body = of.email_text(TextKind::LetterText).or_else(|| of.body()).unwrap_or_default();
+    let own_html = of.email_text(TextKind::LetterHtml);
+    let link = of.link().and_then(|link| absolute_link(lane, &link));
     let of_type = Some(&due.notification.message_type).filter(|of| !of.mandatory);
-    let unsubscribe = of_type.and_then(|of| unsubscribe::link(app, tenant, item.user_id, of.id));
-    let words = Words::of(item.locale.as_deref());
-    let html = mail::page(&mail::Page {
+    let unsubscribe = of_type.and_then(|of| unsubscribe::unsubscribe_link(app, tenant, item.user_id, of.id));
+    let words = MailTexts::for_language(item.locale.as_deref());
+    let html = mail::render_page(&mail::EmailPage {
         title: &title,
         body: &body,
         html: own_html.as_deref(),
@@ -51,21 +51,26 @@ pub(super) fn message(app: &App, tenant: &Tenant, lane: &Lane, due: &Due<'_>) ->
     let text = if text.is_empty() { title.clone() } else { text };
     let text = unsubscribe.iter().fold(text, |text, link| format!("{text}\n\n{}: {link}", words.link));
     let (to, language) = (item.address.clone(), item.locale.clone());
-    Ok(Message { to, subject: title, text, html, unsubscribe, language })
+    Ok(MailMessage { to, subject: title, text, html, unsubscribe, language })
 }
 
 /// Writes a digest. Its link unsubscribes from all types that go into digests; there is none if it lists items of
 /// mandatory types only.
-pub(super) fn digest(app: &App, tenant: &Tenant, lane: &Lane, of: &Digest<'_>) -> Result<Message> {
-    let words = Words::of(of.locale);
-    let entries: Vec<Entry> = of.items.iter().map(|item| entry(lane, item)).collect();
-    let subject = words.unread(of.many);
+pub(super) fn write_digest_letter(
+    app: &App,
+    tenant: &Tenant,
+    lane: &Lane,
+    of: &DigestContent<'_>,
+) -> Result<MailMessage> {
+    let words = MailTexts::for_language(of.locale);
+    let entries: Vec<EmailEntry> = of.items.iter().map(|item| digest_entry(lane, item)).collect();
+    let subject = words.digest_subject(of.many);
     let more = Some(of.many.saturating_sub(entries.len())).filter(|many| *many > 0);
-    let more = more.map(|many| words.more(many)).unwrap_or_default();
+    let more = more.map(|many| words.omitted_line(many)).unwrap_or_default();
     let is_mandatory = of.items.iter().all(|item| item.message_type.mandatory);
     let unsubscribe =
-        if is_mandatory { None } else { unsubscribe::link(app, tenant, of.user, unsubscribe::OF_DIGESTS) };
-    let html = mail::page(&mail::Page {
+        if is_mandatory { None } else { unsubscribe::unsubscribe_link(app, tenant, of.user, unsubscribe::OF_DIGESTS) };
+    let html = mail::render_page(&mail::EmailPage {
         title: &subject,
         body: &more,
         html: None,
@@ -74,7 +79,7 @@ pub(super) fn digest(app: &App, tenant: &Tenant, lane: &Lane, of: &Digest<'_>) -
         unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link)),
         language: of.locale,
     })?;
-    let lines = |entry: &Entry| {
+    let lines = |entry: &EmailEntry| {
         let lines = [Some(&entry.title), Some(&entry.body), entry.link.as_ref()].into_iter().flatten();
         lines.filter(|line| !line.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
     };
@@ -82,17 +87,17 @@ pub(super) fn digest(app: &App, tenant: &Tenant, lane: &Lane, of: &Digest<'_>) -
     let parts = entries.iter().map(lines).chain([more]).chain(footer).filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
     let (to, language) = (of.address.to_owned(), of.locale.map(ToOwned::to_owned));
-    Ok(Message { to, subject, text, html, unsubscribe, language })
+    Ok(MailMessage { to, subject, text, html, unsubscribe, language })
 }
 
 /// An item with the beginning of its body.
-fn entry(lane: &Lane, of: &Content) -> Entry {
+fn digest_entry(lane: &Lane, of: &ItemContent) -> EmailEntry {
     let body = of.body().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let body = closed(&body);
-    let body = if characters(&body) > BEGINNING {
-        cut_trimmed(&body, BEGINNING + 1, "…", characters)
+    let body = close_directions(&body);
+    let body = if character_count(&body) > BEGINNING {
+        shorten_trimmed(&body, BEGINNING + 1, "…", character_count)
     } else {
         body.into_owned()
     };
-    Entry { title: of.title(), body, link: of.link().and_then(|link| absolute(lane, &link)) }
+    EmailEntry { title: of.title(), body, link: of.link().and_then(|link| absolute_link(lane, &link)) }
 }

@@ -8,47 +8,50 @@ mod relay;
 pub mod unsubscribe;
 
 use super::dispatch::{self, digest};
-use super::lane::{Blame, Carrier, Delivery, Event, Kind, Lane, Lease, Outcome, Part, Prepared};
+use super::lane::{
+    AttemptOutcome, Delivery, DeliveryEvent, DestinationKind, FailureScope, Lane, Lease, LogRange, PreparedDelivery,
+    Transport,
+};
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
-use crate::mail::{FailureKind, Letter, Relay};
-use letter::Message;
+use crate::mail::{OutgoingEmail, SmtpFailureKind, SmtpRelay};
+use letter::MailMessage;
 
-pub use relay::{Change, has_relays, save};
+pub use relay::{RelayChange, has_relays, save_relay};
 
 /// How old a letter's date may be, in milliseconds: five days. Gateways refuse letters that are a week old.
 const UNDER_WAY: Millis = 5 * 24 * 60 * 60 * 1000;
 
 /// The transport for mail.
 #[derive(Debug)]
-pub struct Mails;
+pub struct MailTransport;
 
 /// A letter, and when it was first tried.
 #[derive(Debug)]
-pub struct Parcel {
-    message: Message,
+pub struct MailPayload {
+    message: MailMessage,
     tried_at: Option<Millis>,
 }
 
-impl Carrier for Mails {
-    const KIND: Kind = Kind::Email;
-    type Parcel = Parcel;
-    type Receiver = Result<Relay, String>;
+impl Transport for MailTransport {
+    const KIND: DestinationKind = DestinationKind::Email;
+    type Parcel = MailPayload;
+    type Receiver = Result<SmtpRelay, String>;
 
-    fn receiver(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
-        relay::opened(app, tenant, lane)
+    fn open_client(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
+        relay::open_relay(app, tenant, lane)
     }
 
-    async fn attempt(receiver: &Self::Receiver, app: &App, id: &str, parcel: Parcel) -> Outcome {
+    async fn attempt(receiver: &Self::Receiver, app: &App, id: &str, parcel: MailPayload) -> AttemptOutcome {
         let relay = match receiver {
             Ok(relay) => relay,
-            Err(why) => return Outcome::unanswered(why),
+            Err(why) => return AttemptOutcome::without_answer(why),
         };
         let (of, now) = (parcel.message, app.now());
-        let letter = Letter {
+        let letter = OutgoingEmail {
             to: &of.to,
             subject: &of.subject,
             text: &of.text,
@@ -59,51 +62,70 @@ impl Carrier for Mails {
             language: of.language.as_deref(),
         };
         let failure = match app.mail.send(relay, &letter).await {
-            Ok(status) => return Outcome { status: Some(status), ..Outcome::default() },
+            Ok(status) => return AttemptOutcome { status: Some(status), ..AttemptOutcome::default() },
             Err(failure) => failure,
         };
         let blame = match failure.kind {
-            FailureKind::Recipient => Blame::Contact,
-            FailureKind::Letter => Blame::Delivery,
-            FailureKind::Deferred => Blame::Deferred,
-            FailureKind::Later | FailureKind::Relay | FailureKind::Refused => Blame::Lane,
+            SmtpFailureKind::Recipient => FailureScope::Contact,
+            SmtpFailureKind::Letter => FailureScope::Delivery,
+            SmtpFailureKind::Deferred => FailureScope::Deferred,
+            SmtpFailureKind::Later | SmtpFailureKind::Relay | SmtpFailureKind::Refused => FailureScope::Lane,
         };
-        Outcome { status: failure.code, error: Some(failure.told), blame, ..Outcome::default() }
+        AttemptOutcome { status: failure.code, error: Some(failure.told), blame, ..AttemptOutcome::default() }
     }
 
-    async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {
-        dispatch::take(txn, app, tenant, lane, part).await
+    async fn schedule_deliveries(
+        txn: &Transaction,
+        app: &App,
+        tenant: &Tenant,
+        lane: &Lane,
+        part: LogRange,
+    ) -> Result<()> {
+        dispatch::schedule_dispatches(txn, app, tenant, lane, part).await
     }
 
-    async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
-        let Some(expands) = dispatch::expand(app, tenant, Self::KIND, lease).await? else { return Ok(None) };
-        let Some(makes) = digest::make(app, tenant, Self::KIND, lease).await? else { return Ok(None) };
+    async fn fan_out(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
+        let Some(expands) = dispatch::fan_out(app, tenant, Self::KIND, lease).await? else { return Ok(None) };
+        let Some(makes) = digest::make_deliveries(app, tenant, Self::KIND, lease).await? else { return Ok(None) };
         Ok(Some(expands || makes))
     }
 
-    async fn expands_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        let both = [dispatch::first_due(txn, lane).await?, digest::first_due(txn, lane).await?];
+    async fn next_fan_out_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
+        let both = [dispatch::first_due_at(txn, lane).await?, digest::first_due_at(txn, lane).await?];
         Ok(both.into_iter().flatten().min())
     }
 
-    async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Parcel>>> {
-        let is_digest = |of: &Delivery| of.event == Event::Digest;
+    async fn prepare_deliveries(
+        app: &App,
+        tenant: &Tenant,
+        lane: &Lane,
+        due: &[Delivery],
+    ) -> Result<Vec<PreparedDelivery<MailPayload>>> {
+        let is_digest = |of: &Delivery| of.event == DeliveryEvent::Digest;
         let (digests, items): (Vec<Delivery>, Vec<Delivery>) = due.iter().cloned().partition(is_digest);
-        let items = dispatch::prepare(app, tenant, lane, &items, |due| letter::message(app, tenant, lane, due)).await?;
-        let digests = digest::prepare(app, tenant, lane, &digests, |of| letter::digest(app, tenant, lane, of)).await?;
+        let items = dispatch::prepare_deliveries(app, tenant, lane, &items, |due| {
+            letter::write_item_letter(app, tenant, lane, due)
+        })
+        .await?;
+        let digests = digest::prepare_digests(app, tenant, lane, &digests, |of| {
+            letter::write_digest_letter(app, tenant, lane, of)
+        })
+        .await?;
         let (mut items, mut digests) = (items.into_iter(), digests.into_iter());
         let mut next = |of: &Delivery| if is_digest(of) { digests.next() } else { items.next() };
         let parcel = |of: &Delivery| {
             Some(match next(of)? {
-                Prepared::Ready(message) => Prepared::Ready(Parcel { message, tried_at: of.first_tried_at }),
-                Prepared::Dropped => Prepared::Dropped,
-                Prepared::Later(at) => Prepared::Later(at),
+                PreparedDelivery::Ready(message) => {
+                    PreparedDelivery::Ready(MailPayload { message, tried_at: of.first_tried_at })
+                }
+                PreparedDelivery::Dropped => PreparedDelivery::Dropped,
+                PreparedDelivery::Later(at) => PreparedDelivery::Later(at),
             })
         };
         Ok(due.iter().filter_map(parcel).collect())
     }
 
-    async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
-        dispatch::noted(txn, all, now).await
+    async fn on_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {
+        dispatch::record_results(txn, all, now).await
     }
 }

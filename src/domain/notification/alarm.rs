@@ -1,19 +1,19 @@
 //! Alarms: announcements that tell a group of the tenant about a problem.
 
-use super::raise::{Raising, raising};
-use super::{Addressees, Content, Input};
+use super::raise::{PreparedSend, prepare_send};
+use super::{Addressees, NotificationContent, NotificationInput};
 use crate::app::App;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::channel;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::alarm::Alarm;
-use crate::model::catalogue::no_type;
+use crate::model::alarm::AlarmTarget;
+use crate::model::catalogue::unknown_type;
 
 /// Refuses an alarm with an unknown type or group. The error names `alarm.type` or `alarm.group`.
-pub async fn check_alarm(app: &App, tenant: &Tenant, catalogue: &Catalogue, alarm: &Alarm) -> Result<()> {
+pub async fn check_alarm(app: &App, tenant: &Tenant, catalogue: &Catalogue, alarm: &AlarmTarget) -> Result<()> {
     if catalogue.message_type(&alarm.message_type).is_none() {
-        return Err(no_type("alarm.type", &alarm.message_type));
+        return Err(unknown_type("alarm.type", &alarm.message_type));
     }
     channel::find_group(app, tenant, &alarm.group).await.map(drop).map_err(|error| match error {
         Error::NotFound { what, id, .. } => Error::not_found_at("alarm.group", what, id),
@@ -22,7 +22,12 @@ pub async fn check_alarm(app: &App, tenant: &Tenant, catalogue: &Catalogue, alar
 }
 
 /// Prepares the announcement of an alarm.
-pub async fn alarming(app: &App, tenant: &Tenant, alarm: &Alarm, content: Content) -> Result<Raising> {
+pub async fn prepare_alarm(
+    app: &App,
+    tenant: &Tenant,
+    alarm: &AlarmTarget,
+    content: NotificationContent,
+) -> Result<PreparedSend> {
     let addressees = Addressees::Groups(vec![alarm.group.clone()]);
-    raising(app, tenant, &[Input::new(alarm.message_type.clone(), addressees, content)]).await
+    prepare_send(app, tenant, &[NotificationInput::new(alarm.message_type.clone(), addressees, content)]).await
 }

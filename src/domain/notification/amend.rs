@@ -10,8 +10,10 @@ use entity::tenant::{self, Entity as Tenants};
 use sea_orm::sea_query::ExprTrait;
 
 use super::draft::check_instants;
-use super::envelope::expiry;
-use super::{Content, Notification, Row, Status, find, schedule, stored, webhook};
+use super::envelope::expiry_time;
+use super::{
+    Notification, NotificationContent, NotificationRow, NotificationState, find_by_id, schedule, select_rows, webhook,
+};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -23,7 +25,7 @@ use crate::model::content::ContentChange;
 
 /// A change of a notification.
 #[derive(Clone, Debug, Default)]
-pub struct Patch {
+pub struct NotificationChange {
     pub content: ContentChange,
     /// Only while it is scheduled. A time that is not in the future means at once.
     pub publish_at: Option<Millis>,
@@ -33,11 +35,11 @@ pub struct Patch {
 
 /// Changes a scheduled or published notification and returns it; `None` if it does not exist. `CONFLICT` if it is
 /// retracted or has expired.
-pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &Patch) -> Result<Option<Notification>> {
-    let catalogue = catalogue::current(app, tenant).await?;
+pub async fn update(app: &App, tenant: &Tenant, id: i64, patch: &NotificationChange) -> Result<Option<Notification>> {
+    let catalogue = catalogue::load_current(app, tenant).await?;
     let end = transaction!(app.db, |txn| update_within(txn, app, tenant, &catalogue, (id, patch)).await)?;
-    tenant.saw(end.unwrap_or_default());
-    find(app, tenant, id).await
+    tenant.observe_log_end(end.unwrap_or_default());
+    find_by_id(app, tenant, id).await
 }
 
 /// Like [`update`], inside a transaction. Returns the seq of the log entry, if there is one.
@@ -46,31 +48,31 @@ pub(super) async fn update_within(
     app: &App,
     tenant: &Tenant,
     catalogue: &Catalogue,
-    (id, patch): (i64, &Patch),
+    (id, patch): (i64, &NotificationChange),
 ) -> Result<Option<Seq>> {
-    let is_scheduled = schedule::lock(txn, tenant, id).await?;
-    let Some(of) = lock(txn, tenant, catalogue, id).await? else { return Ok(None) };
+    let is_scheduled = schedule::lock_schedule(txn, tenant, id).await?;
+    let Some(of) = lock_notification(txn, tenant, catalogue, id).await? else { return Ok(None) };
     let now = app.now();
     match of.status(now) {
-        Status::Retracted => return Err(Error::Conflict("the notification is retracted".into())),
-        Status::Expired => return Err(Error::Conflict("the notification has expired".into())),
-        Status::Scheduled if is_scheduled => {}
-        Status::Scheduled => return Err(Error::Unavailable("the notification is being published".into())),
-        Status::Published if patch.publish_at.is_some() => {
+        NotificationState::Retracted => return Err(Error::Conflict("the notification is retracted".into())),
+        NotificationState::Expired => return Err(Error::Conflict("the notification has expired".into())),
+        NotificationState::Scheduled if is_scheduled => {}
+        NotificationState::Scheduled => return Err(Error::Unavailable("the notification is being published".into())),
+        NotificationState::Published if patch.publish_at.is_some() => {
             return Err(Error::Conflict("publishAt: the notification is already published".into()));
         }
-        Status::Published => {}
+        NotificationState::Published => {}
     }
-    change(txn, tenant, of, patch, now).await
+    apply_patch(txn, tenant, of, patch, now).await
 }
 
 /// Removes a notification from every inbox, or cancels it before its publication, and returns it; `None` if it does not
 /// exist. Idempotent.
 pub async fn retract(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
-    let catalogue = catalogue::current(app, tenant).await?;
+    let catalogue = catalogue::load_current(app, tenant).await?;
     let end = transaction!(app.db, |txn| retract_within(txn, app, tenant, &catalogue, id).await)?;
-    tenant.saw(end.unwrap_or_default());
-    find(app, tenant, id).await
+    tenant.observe_log_end(end.unwrap_or_default());
+    find_by_id(app, tenant, id).await
 }
 
 /// Like [`retract`], inside a transaction. Returns the seq of the log entry, if there is one.
@@ -81,56 +83,61 @@ pub async fn retract_within(
     catalogue: &Catalogue,
     id: i64,
 ) -> Result<Option<Seq>> {
-    schedule::lock(txn, tenant, id).await?;
-    let Some(of) = lock(txn, tenant, catalogue, id).await? else { return Ok(None) };
+    schedule::lock_schedule(txn, tenant, id).await?;
+    let Some(of) = lock_notification(txn, tenant, catalogue, id).await? else { return Ok(None) };
     if of.retracted_at.is_some() {
         return Ok(None);
     }
     let retract = Notifications::update_of_tenant(tenant.id).filter(Column::Id.eq(id));
     retract.col_expr(Column::RetractedAt, Expr::val(app.now())).exec(txn).await?;
     let Some(seq) = of.seq else {
-        schedule::forget(txn, tenant, &[id]).await?;
+        schedule::delete_schedule(txn, tenant, &[id]).await?;
         return Ok(None);
     };
     // An inbox that has not synced it yet never does.
     let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
     publications.col_expr(publication::Column::ExpiresAt, Expr::val(0_i64)).exec(txn).await?;
-    amend(txn, tenant, seq).await
+    append_amendment(txn, tenant, seq).await
 }
 
 /// Locks a notification against other amendments, and reads it.
-async fn lock(txn: &Transaction, tenant: &Tenant, catalogue: &Catalogue, id: i64) -> Result<Option<Notification>> {
+async fn lock_notification(
+    txn: &Transaction,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    id: i64,
+) -> Result<Option<Notification>> {
     let this = Notifications::of_tenant(tenant.id).filter(Column::Id.eq(id)).for_update(txn);
     if this.select_only().column(Column::Id).into_tuple::<i64>().one(txn).await?.is_none() {
         return Ok(None);
     }
-    let this: Option<Row> = stored(tenant).filter(Column::Id.eq(id)).into_model().one(txn).await?;
-    this.map(|row| row.read(catalogue)).transpose()
+    let this: Option<NotificationRow> = select_rows(tenant).filter(Column::Id.eq(id)).into_model().one(txn).await?;
+    this.map(|row| row.into_notification(catalogue)).transpose()
 }
 
 /// Returns the seq of the log entry, if there is one.
-async fn change(
+async fn apply_patch(
     txn: &Transaction,
     tenant: &Tenant,
     of: Notification,
-    patch: &Patch,
+    patch: &NotificationChange,
     now: Millis,
 ) -> Result<Option<Seq>> {
     let expires_at = match patch.expires_at {
         None => of.expires_at,
         // The time of a log entry may be slightly in the future.
-        Some(said) => of.published_at.map_or(said, |at| expiry(said, &of.message_type, Ord::min(at, now))),
+        Some(said) => of.published_at.map_or(said, |at| expiry_time(said, &of.message_type, Ord::min(at, now))),
     };
     let publish_at = patch.publish_at.map(|at| Ord::max(at, now)).or(of.publish_at);
     check_instants(if of.seq.is_none() { publish_at } else { None }, expires_at, now)?;
     let is_new_text = patch.content != ContentChange::default();
-    let content = of.content.clone().changed(patch.content.clone());
+    let content = of.content.clone().with_change(patch.content.clone());
     content.check(&of.message_type)?;
 
-    write(txn, tenant, &of, &content, (publish_at, expires_at), is_new_text.then_some(now)).await?;
+    write_changes(txn, tenant, &of, &content, (publish_at, expires_at), is_new_text.then_some(now)).await?;
     let Some(seq) = of.seq else {
         if let Some(publish_at) = patch.publish_at {
-            schedule::postpone(txn, tenant, of.id, publish_at).await?;
+            schedule::reschedule(txn, tenant, of.id, publish_at).await?;
         }
         return Ok(None);
     };
@@ -142,20 +149,20 @@ async fn change(
     if expires_at != of.expires_at {
         let publications = Publications::update_of_tenant(tenant.id).filter(publication::Column::Seq.eq(seq));
         publications.col_expr(publication::Column::ExpiresAt, Expr::val(expires_at)).exec(txn).await?;
-        return amend(txn, tenant, seq).await;
+        return append_amendment(txn, tenant, seq).await;
     }
     if is_new_text {
-        webhook::text_amended(txn, tenant, of.id, now).await?;
+        webhook::record_text_amendment(txn, tenant, of.id, now).await?;
     }
-    txn.tell(Notice { items: vec![seq], ..Notice::of(tenant.id) });
+    txn.notify(Notice { items: vec![seq], ..Notice::for_tenant(tenant.id) });
     Ok(None)
 }
 
-async fn write(
+async fn write_changes(
     txn: &Transaction,
     tenant: &Tenant,
     of: &Notification,
-    content: &Content,
+    content: &NotificationContent,
     (publish_at, expires_at): (Option<Millis>, Option<Millis>),
     updated_at: Option<Millis>,
 ) -> Result<()> {
@@ -176,7 +183,7 @@ async fn write(
 }
 
 /// Appends a log entry that says that the notification at `subject` has changed, and returns its seq.
-async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Option<Seq>> {
+async fn append_amendment(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Option<Seq>> {
     let next = Expr::col(tenant::Column::LastSeq).add(1);
     // In this order: MySQL sees columns as already set by earlier assignments.
     let take = Tenants::update_of_tenant(tenant.id).col_expr(tenant::Column::AmendedSeq, next.clone());
@@ -185,6 +192,6 @@ async fn amend(txn: &Transaction, tenant: &Tenant, subject: Seq) -> Result<Optio
     let seq: Seq = end.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
     let row = amendment::ActiveModel { tenant_id: Set(tenant.id), seq: Set(seq), subject_seq: Set(subject) };
     Amendment::insert(row).exec_without_returning(txn).await?;
-    txn.tell(Notice { seqs: vec![(seq, seq)], items: vec![subject], ..Notice::of(tenant.id) });
+    txn.notify(Notice { seqs: vec![(seq, seq)], items: vec![subject], ..Notice::for_tenant(tenant.id) });
     Ok(Some(seq))
 }

@@ -16,7 +16,7 @@ const COUNTED: i64 = 1_000_000;
 
 /// A number of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct AudienceEstimate {
     pub users: i64,
     /// False if there may be more.
     pub is_exact: bool,
@@ -24,13 +24,13 @@ pub struct Size {
 
 /// How many users an announcement would address now, regardless of preferences. Includes users that the tenant has
 /// never mentioned. Fails where a send would fail.
-pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<Size> {
+pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<AudienceEstimate> {
     check_addressees(addressees)?;
     let db = &app.db.read;
-    let counted = |users: i64, of: i64| Size { users: users.min(COUNTED), is_exact: of <= COUNTED };
+    let counted = |users: i64, of: i64| AudienceEstimate { users: users.min(COUNTED), is_exact: of <= COUNTED };
     match addressees {
         Addressees::Everyone => {
-            let users = user::count(db, tenant, COUNTED + 1).await?;
+            let users = user::count_users(db, tenant, COUNTED + 1).await?;
             Ok(counted(users, users))
         }
         Addressees::Groups(codes) => {
@@ -39,12 +39,12 @@ pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) 
                 return Err(Error::not_found_at("audience.groups", "group", unknown));
             }
             let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
-            let members = channel::members(db, &channels, COUNTED + 1).await?;
+            let members = channel::count_memberships(db, &channels, COUNTED + 1).await?;
             Ok(members.map_or(counted(0, 0), |of| counted(of.users, of.places)))
         }
         Addressees::Users(ids) => {
             let users = ids.iter().collect::<HashSet<_>>().len();
-            Ok(Size { users: i64::try_from(users).map_err(Error::internal)?, is_exact: true })
+            Ok(AudienceEstimate { users: i64::try_from(users).map_err(Error::internal)?, is_exact: true })
         }
         Addressees::Receiver(_) | Addressees::Subscribers { .. } => {
             Err(Error::internal("only announcements have an audience"))

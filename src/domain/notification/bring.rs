@@ -8,17 +8,17 @@ use std::sync::Arc;
 use entity::tenant;
 use sea_orm::EntityTrait;
 
-use super::by_keys;
-use super::draft::refused;
-use super::envelope::{expiry, message_type};
-use super::input::{Input, Past};
-use super::key::{Kept, Said};
+use super::draft::check_inputs;
+use super::envelope::{expiry_time, find_message_type};
+use super::find_by_keys;
+use super::input::{ImportedState, NotificationInput};
+use super::key::{ContentFingerprint, EarlierSend};
 use super::send::send;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::By;
+use crate::domain::user::PerformedBy;
 use crate::error::{Error, Result};
 
 /// How often a message that lost a race for its key is retried.
@@ -26,7 +26,7 @@ const TRIES: usize = 5;
 
 /// The counts of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Brought {
+pub struct ImportCounts {
     /// Sent now.
     pub made: u64,
     /// Of those made: the log had a newer entry, so they have its time.
@@ -43,20 +43,20 @@ pub struct Brought {
 
 /// The outcome of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum ImportFate {
     New,
     There,
     Other,
     Old,
 }
 
-impl Brought {
-    fn count(&mut self, fate: Fate) {
+impl ImportCounts {
+    fn count_message(&mut self, fate: ImportFate) {
         *match fate {
-            Fate::New => &mut self.made,
-            Fate::There => &mut self.there,
-            Fate::Other => &mut self.others,
-            Fate::Old => &mut self.old,
+            ImportFate::New => &mut self.made,
+            ImportFate::There => &mut self.there,
+            ImportFate::Other => &mut self.others,
+            ImportFate::Old => &mut self.old,
         } += 1;
     }
 
@@ -73,32 +73,39 @@ impl Brought {
 }
 
 /// The errors of messages themselves, each with the message's position.
-pub async fn unfit(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<(usize, Error)>> {
-    let catalogue = catalogue::current(app, tenant).await?;
-    Ok(refused(app, By::Partner, &catalogue, inputs))
+pub async fn find_invalid(app: &App, tenant: &Tenant, inputs: &[NotificationInput]) -> Result<Vec<(usize, Error)>> {
+    let catalogue = catalogue::load_current(app, tenant).await?;
+    Ok(check_inputs(app, PerformedBy::Partner, &catalogue, inputs))
 }
 
 /// Hashed keys and fingerprints of earlier messages of a file. Hashes, because there may be millions.
-pub type Foretold = HashMap<u64, i64>;
+pub type SeenMessages = HashMap<u64, i64>;
 
 /// Predicts the counts of an import, except `unwanted`. `before` has the file's earlier messages.
-pub async fn would_bring(app: &App, tenant: &Tenant, inputs: &[Input], before: &mut Foretold) -> Result<Brought> {
+pub async fn preview_import(
+    app: &App,
+    tenant: &Tenant,
+    inputs: &[NotificationInput],
+    before: &mut SeenMessages,
+) -> Result<ImportCounts> {
     let head = tenant::Entity::find_by_id(tenant.id).one(&app.db.read).await?;
     let newest = head.map_or(0, |head| head.published_at);
-    let mut brought = Brought::default();
-    for (input, fate) in inputs.iter().zip(fates(app, tenant, inputs).await?) {
-        if fate != Fate::New {
-            brought.count(fate);
+    let mut brought = ImportCounts::default();
+    for (input, fate) in inputs.iter().zip(classify_messages(app, tenant, inputs).await?) {
+        if fate != ImportFate::New {
+            brought.count_message(fate);
             continue;
         }
         let mut key = DefaultHasher::new();
         input.idempotency_key.hash(&mut key);
-        let says = Said::of(input, app.now())?.fingerprint;
+        let says = ContentFingerprint::from_input(input, app.now())?.fingerprint;
         match before.entry(key.finish()) {
-            Entry::Occupied(of) => brought.count(if *of.get() == says { Fate::There } else { Fate::Other }),
+            Entry::Occupied(of) => {
+                brought.count_message(if *of.get() == says { ImportFate::There } else { ImportFate::Other });
+            }
             Entry::Vacant(free) => {
                 free.insert(says);
-                brought.count(Fate::New);
+                brought.count_message(ImportFate::New);
                 brought.late += u64::from(input.past.as_ref().is_some_and(|past| past.created_at < newest));
             }
         }
@@ -108,22 +115,26 @@ pub async fn would_bring(app: &App, tenant: &Tenant, inputs: &[Input], before: &
 
 /// Imports up to 1,000 messages that each have a past and a key of the backend, all that can be sent or none. A key
 /// that was used before leaves the earlier message unchanged, even if its content differs.
-pub async fn bring(app: &Arc<App>, tenant: &Arc<Tenant>, inputs: Vec<Input>) -> Result<Brought> {
-    let (mut brought, mut left) = (Brought::default(), inputs);
+pub async fn import_messages(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    inputs: Vec<NotificationInput>,
+) -> Result<ImportCounts> {
+    let (mut brought, mut left) = (ImportCounts::default(), inputs);
     for tries in 1.. {
-        let fates = fates(app, tenant, &left).await?;
+        let fates = classify_messages(app, tenant, &left).await?;
         let (mut new, mut later, mut keys) = (Vec::new(), Vec::new(), HashSet::new());
         for (input, fate) in left.into_iter().zip(fates) {
             match fate {
-                Fate::New if keys.insert(input.idempotency_key.clone()) => new.push(input),
-                Fate::New => later.push(input),
-                known => brought.count(known),
+                ImportFate::New if keys.insert(input.idempotency_key.clone()) => new.push(input),
+                ImportFate::New => later.push(input),
+                known => brought.count_message(known),
             }
         }
-        match send(app, tenant, By::Partner, &new, |place| format!("inputs[{place}]")).await {
+        match send(app, tenant, PerformedBy::Partner, &new, |place| format!("inputs[{place}]")).await {
             Ok(sent) => {
                 for of in sent {
-                    brought.count(if of.is_replayed { Fate::There } else { Fate::New });
+                    brought.count_message(if of.is_replayed { ImportFate::There } else { ImportFate::New });
                     let is = |so: bool| u64::from(so && !of.is_replayed);
                     brought.late += is(of.notification.published_at > Some(of.notification.created_at));
                     brought.unwanted += is(of.notification.delivered_count == 0);
@@ -144,22 +155,22 @@ pub async fn bring(app: &Arc<App>, tenant: &Arc<Tenant>, inputs: Vec<Input>) -> 
     Ok(brought)
 }
 
-async fn fates(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Vec<Fate>> {
-    let catalogue = catalogue::current(app, tenant).await?;
+async fn classify_messages(app: &App, tenant: &Tenant, inputs: &[NotificationInput]) -> Result<Vec<ImportFate>> {
+    let catalogue = catalogue::load_current(app, tenant).await?;
     let keys: Vec<&str> = inputs.iter().filter_map(|input| input.idempotency_key.as_deref()).collect();
-    let used: HashMap<String, Kept> = by_keys(&app.db.read, tenant, &keys).await?.into_iter().collect();
+    let used: HashMap<String, EarlierSend> = find_by_keys(&app.db.read, tenant, &keys).await?.into_iter().collect();
     let now = app.now();
-    let fate = |input: &Input| {
+    let fate = |input: &NotificationInput| {
         let used = input.idempotency_key.as_ref().and_then(|key| used.get(key));
         match (used, &input.past) {
-            (Some(of), _) if Said::of(input, now)?.is(*of, now) => Ok(Fate::There),
-            (Some(_), _) => Ok(Fate::Other),
-            (None, None) => Ok(Fate::New),
-            (None, Some(Past { created_at, .. })) => {
-                let kind = message_type(&catalogue, &input.message_type)?;
-                let has_expired = expiry(input.expires_at, &kind, *created_at).is_some_and(|at: Millis| at <= now);
+            (Some(of), _) if ContentFingerprint::from_input(input, now)?.is_same_as(*of, now) => Ok(ImportFate::There),
+            (Some(_), _) => Ok(ImportFate::Other),
+            (None, None) => Ok(ImportFate::New),
+            (None, Some(ImportedState { created_at, .. })) => {
+                let kind = find_message_type(&catalogue, &input.message_type)?;
+                let has_expired = expiry_time(input.expires_at, &kind, *created_at).is_some_and(|at: Millis| at <= now);
                 let is_old = has_expired || *created_at < now - app.config.retention_millis();
-                Ok(if is_old { Fate::Old } else { Fate::New })
+                Ok(if is_old { ImportFate::Old } else { ImportFate::New })
             }
         }
     };

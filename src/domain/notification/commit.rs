@@ -9,13 +9,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::Notification;
-use super::batch::{self, Outcome, Outdated, Written};
-use super::draft::Draft;
+use super::batch::{self, BatchOutcome, DraftOutcome, OutdatedCatalogue};
+use super::draft::NotificationDraft;
 use crate::app::App;
-use crate::database::{Bounds, Party, Together, transaction};
-use crate::domain::tenant::{Needs, Tenant};
+use crate::database::{BatchLimits, Batcher, Principal, transaction};
+use crate::domain::tenant::{Tenant, TenantContext};
 use crate::error::{Error, Result};
-use crate::telemetry::metrics::Published;
+use crate::telemetry::metrics::PublicationLabels;
 
 /// Drafts per transaction, unless a single send has more.
 const DRAFTS_PER_TRANSACTION: usize = 1000;
@@ -24,65 +24,77 @@ const DRAFTS_PER_TRANSACTION: usize = 1000;
 const TRIES: usize = 5;
 
 /// The outcome of the drafts of one send.
-type Sent = Result<Vec<Outcome>, Outdated>;
+type CommitResult = Result<Vec<DraftOutcome>, OutdatedCatalogue>;
 
 /// The batcher of a tenant's sends.
-type Outbox = Together<Needs, Draft, Sent>;
+type SendBatcher = Batcher<TenantContext, NotificationDraft, CommitResult>;
 
 /// Commits drafts, all or none, in a batch with the tenant's other waiting sends.
-pub(super) async fn commit(app: &Arc<App>, tenant: &Arc<Tenant>, drafts: Vec<Draft>) -> Result<Sent> {
-    let outbox = tenant.queues.of(|| {
-        let (things, patience) = (DRAFTS_PER_TRANSACTION, app.db.write_patience());
-        let bounds = Bounds { rounds: 1, things, patience, splits_after: None };
-        Outbox::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
+pub(super) async fn commit_drafts(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    drafts: Vec<NotificationDraft>,
+) -> Result<CommitResult> {
+    let outbox = tenant.queues.get_or_create(|| {
+        let (things, patience) = (DRAFTS_PER_TRANSACTION, app.db.write_timeout());
+        let bounds = BatchLimits { rounds: 1, things, patience, splits_after: None };
+        SendBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| commit_batch(app, tenant, jobs).boxed(),
+            bounds,
+        )
     });
-    outbox.ask(|| (app.clone(), tenant.clone()), drafts).await
+    outbox.submit(|| (app.clone(), tenant.clone()), drafts).await
 }
 
 /// Counts the committed publications, and records the end of the log.
-fn count(app: &App, tenant: &Tenant, outcomes: &[Result<Vec<Outcome>>]) {
+fn count_committed(app: &App, tenant: &Tenant, outcomes: &[Result<Vec<DraftOutcome>>]) {
     for outcome in outcomes.iter().flatten().flatten() {
-        if let Outcome::New(of) = outcome {
-            count_one(app, tenant, of);
+        if let DraftOutcome::New(of) = outcome {
+            count_notification(app, tenant, of);
         }
     }
 }
 
-pub(super) fn count_one(app: &App, tenant: &Tenant, of: &Notification) {
+pub(super) fn count_notification(app: &App, tenant: &Tenant, of: &Notification) {
     if let Some(seq) = of.seq {
-        tenant.saw(seq);
-        app.metrics.published.get_or_create(&Published { kind: of.kind.name() }).inc();
+        tenant.observe_log_end(seq);
+        app.metrics.published.get_or_create(&PublicationLabels { kind: of.kind.name() }).inc();
     }
 }
 
 /// Writes all jobs that can be sent in one transaction. Returns the outcome of each job, in order.
-async fn together(app: &Arc<App>, tenant: &Arc<Tenant>, jobs: &mut [Vec<Draft>]) -> Result<Vec<Result<Sent>>> {
+async fn commit_batch(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    jobs: &mut [Vec<NotificationDraft>],
+) -> Result<Vec<Result<CommitResult>>> {
     let mut outdated: HashSet<usize> = HashSet::new();
     for _ in 0..TRIES {
-        let is_sendable = |(place, _): &(usize, &Vec<Draft>)| !outdated.contains(place);
-        let sendable: Vec<&[Draft]> =
+        let is_sendable = |(place, _): &(usize, &Vec<NotificationDraft>)| !outdated.contains(place);
+        let sendable: Vec<&[NotificationDraft]> =
             jobs.iter().enumerate().filter(is_sendable).map(|(_, job)| job.as_slice()).collect();
-        match transaction!(app.db, |txn| batch::write_jobs(txn, app, tenant, &sendable).await) {
-            Ok(Written::All(outcomes)) => {
-                count(app, tenant, &outcomes);
+        match transaction!(app.db, |txn| batch::write_batch(txn, app, tenant, &sendable).await) {
+            Ok(BatchOutcome::All(outcomes)) => {
+                count_committed(app, tenant, &outcomes);
                 let mut outcomes = outcomes.into_iter();
                 let lost = || Err(Error::internal("a batch returned no outcome for a send"));
                 let of = |place| {
                     if outdated.contains(&place) {
-                        Ok(Err(Outdated))
+                        Ok(Err(OutdatedCatalogue))
                     } else {
                         outcomes.next().unwrap_or_else(lost).map(Ok)
                     }
                 };
                 return Ok((0..jobs.len()).map(of).collect());
             }
-            Ok(Written::Nothing { catalogue_version }) => {
+            Ok(BatchOutcome::Nothing { catalogue_version }) => {
                 let is_outdated =
-                    |job: &[Draft]| job.iter().any(|of| of.envelope.catalogue_version != catalogue_version);
+                    |job: &[NotificationDraft]| job.iter().any(|of| of.envelope.catalogue_version != catalogue_version);
                 outdated.extend((0..jobs.len()).filter(|place| is_outdated(&jobs[*place])));
             }
             // Another send has used the same idempotency key meanwhile. The next try finds it.
-            Err(error) if crate::database::is_duplicate(&error) => {}
+            Err(error) if crate::database::is_duplicate_key(&error) => {}
             Err(error) => return Err(error),
         }
     }

@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use entity::ids::{ActionId, UserId};
 
-use super::envelope::{Envelope, Recipients, message_type};
-use super::input::{Addressees, Input, Past};
-use super::key::{Kept, Key, Said};
-use super::{Audience, Kind, by_keys, grouped, strict};
+use super::envelope::{NotificationRouting, RecipientIds, find_message_type};
+use super::input::{Addressees, ImportedState, NotificationInput};
+use super::key::{ContentFingerprint, EarlierSend, IdempotencyKey};
+use super::{DirectAudience, NotificationKind, find_by_keys, grouped, strict};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue, MessageType, action};
-use crate::domain::channel::Target;
+use crate::domain::channel::ActionTarget;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, By};
+use crate::domain::user::{self, PerformedBy};
 use crate::error::{Error, Result};
-use crate::model::actor::Actor;
+use crate::model::actor::StaffActor;
 use crate::model::check;
-use crate::model::content::Content;
-use crate::model::notification::Raised;
+use crate::model::content::NotificationContent;
+use crate::model::notification::RuleOrigin;
 
 /// The most users that one notification names.
 const NAMED_USERS: usize = 10_000;
@@ -31,24 +31,24 @@ const FARTHEST: Millis = 10 * 366 * 24 * 60 * 60 * 1000;
 
 /// A notification that is ready to be committed.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
-    pub envelope: Envelope,
-    pub content: Content,
+pub(super) struct NotificationDraft {
+    pub envelope: NotificationRouting,
+    pub content: NotificationContent,
     /// `None` if it is published at once.
     pub publish_at: Option<Millis>,
-    pub past: Option<Past>,
-    pub raised: Option<Raised>,
-    pub sent_by: Option<Actor>,
-    pub idempotency_key: Option<Key>,
+    pub past: Option<ImportedState>,
+    pub raised: Option<RuleOrigin>,
+    pub sent_by: Option<StaffActor>,
+    pub idempotency_key: Option<IdempotencyKey>,
     /// The content, to compare with earlier sends under the same key.
-    pub said: Said,
+    pub said: ContentFingerprint,
     /// The users that it names, with the backend's ids.
     pub names: Vec<(UserId, String)>,
 }
 
-/// The result of [`prepare`]: drafts in the order of the inputs, without those that were sent before.
-pub(super) struct Prepared {
-    pub drafts: Vec<Draft>,
+/// The result of [`prepare_drafts`]: drafts in the order of the inputs, without those that were sent before.
+pub(super) struct PreparedDrafts {
+    pub drafts: Vec<NotificationDraft>,
     /// Numbers of notifications that were sent before under the same keys, by the positions of their inputs. A retry
     /// counts even if a new send is impossible because it expires too soon by now or its group is gone.
     pub sent: HashMap<usize, i64>,
@@ -59,49 +59,54 @@ pub(super) struct Prepared {
 /// The catalogue may come from the cache: drafts of an outdated version are not sent. Before it refuses an input or
 /// creates a user, the function loads the current catalogue and looks up the keys, so that refused and conflicting
 /// inputs create no users.
-pub(super) async fn prepare(
+pub(super) async fn prepare_drafts(
     app: &App,
     tenant: &Tenant,
-    by: By<'_>,
-    (inputs, mut catalogue): (&[Input], Arc<Catalogue>),
+    by: PerformedBy<'_>,
+    (inputs, mut catalogue): (&[NotificationInput], Arc<Catalogue>),
     path: impl Fn(usize) -> String,
-) -> Result<Prepared> {
-    let mut refused = refused_or_flawed(app, tenant, by, &catalogue, inputs).await?;
-    let known = if refused.is_empty() { known(app, tenant, inputs).await? } else { None };
+) -> Result<PreparedDrafts> {
+    let mut refused = check_inputs_and_templates(app, tenant, by, &catalogue, inputs).await?;
+    let known = if refused.is_empty() { find_named(app, tenant, inputs).await? } else { None };
     if known.is_none() {
-        catalogue = catalogue::current(app, tenant).await?;
-        refused = refused_or_flawed(app, tenant, by, &catalogue, inputs).await?;
+        catalogue = catalogue::load_current(app, tenant).await?;
+        refused = check_inputs_and_templates(app, tenant, by, &catalogue, inputs).await?;
     }
-    refused = refused.into_iter().map(|(place, error)| (place, error.within(&path(place)))).collect();
-    refused.extend(grouped::refuse(app, tenant, inputs, &refused, &path).await?);
+    refused = refused.into_iter().map(|(place, error)| (place, error.with_field_prefix(&path(place)))).collect();
+    refused.extend(grouped::check_groups(app, tenant, inputs, &refused, &path).await?);
     let refused = BTreeMap::from_iter(refused);
     let asked = if known.is_some() { refused.keys().copied().collect() } else { (0..inputs.len()).collect() };
-    let sent = sent_before(app, tenant, by, inputs, (asked, refused)).await?;
+    let sent = find_sent_before(app, tenant, by, inputs, (asked, refused)).await?;
     let inputs = inputs.iter().enumerate().filter(|(place, _)| !sent.contains_key(place)).map(|(_, input)| input);
-    let inputs: Vec<&Input> = inputs.collect();
+    let inputs: Vec<&NotificationInput> = inputs.collect();
     let named = match known {
         Some(named) => named,
-        None => made(app, tenant, &inputs).await?,
+        None => find_or_create_named(app, tenant, &inputs).await?,
     };
-    let drafts = inputs.iter().map(|input| draft(by, input, &catalogue, &named, app.now()));
-    Ok(Prepared { drafts: drafts.collect::<Result<_>>()?, sent })
+    let drafts = inputs.iter().map(|input| build_draft(by, input, &catalogue, &named, app.now()));
+    Ok(PreparedDrafts { drafts: drafts.collect::<Result<_>>()?, sent })
 }
 
 /// The errors of inputs themselves, and the template errors of strict ones, each with the input's position.
-async fn refused_or_flawed(
+async fn check_inputs_and_templates(
     app: &App,
     tenant: &Tenant,
-    by: By<'_>,
+    by: PerformedBy<'_>,
     catalogue: &Catalogue,
-    inputs: &[Input],
+    inputs: &[NotificationInput],
 ) -> Result<Vec<(usize, Error)>> {
-    let mut refused = refused(app, by, catalogue, inputs);
-    refused.extend(strict::flawed(app, tenant, catalogue, inputs, &refused).await?);
+    let mut refused = check_inputs(app, by, catalogue, inputs);
+    refused.extend(strict::check_templates(app, tenant, catalogue, inputs, &refused).await?);
     Ok(refused)
 }
 
 /// The errors of inputs themselves, each with the input's position.
-pub(super) fn refused(app: &App, by: By<'_>, catalogue: &Catalogue, inputs: &[Input]) -> Vec<(usize, Error)> {
+pub(super) fn check_inputs(
+    app: &App,
+    by: PerformedBy<'_>,
+    catalogue: &Catalogue,
+    inputs: &[NotificationInput],
+) -> Vec<(usize, Error)> {
     let checked = inputs.iter().map(|input| check_input(by, input, catalogue, app.now())).enumerate();
     checked.filter_map(|(place, checked)| Some((place, checked.err()?))).collect()
 }
@@ -109,28 +114,28 @@ pub(super) fn refused(app: &App, by: By<'_>, catalogue: &Catalogue, inputs: &[In
 /// The numbers of notifications sent before, by the positions of the `asked` inputs. A retry is recognised even if the
 /// catalogue has changed since. Fails with the first input that is refused and is no retry, or has a key that stands
 /// for other content, in this call or before.
-async fn sent_before(
+async fn find_sent_before(
     app: &App,
     tenant: &Tenant,
-    by: By<'_>,
-    inputs: &[Input],
+    by: PerformedBy<'_>,
+    inputs: &[NotificationInput],
     (asked, mut refused): (Vec<usize>, BTreeMap<usize, Error>),
 ) -> Result<HashMap<usize, i64>> {
     // An invalid key was never used, and a database may not even accept it.
-    let key = |place: &usize| Key::of(by, &inputs[*place]).ok().flatten();
-    let keys: Vec<Option<Key>> = asked.iter().map(key).collect();
+    let key = |place: &usize| IdempotencyKey::from_input(by, &inputs[*place]).ok().flatten();
+    let keys: Vec<Option<IdempotencyKey>> = asked.iter().map(key).collect();
     let kept: Vec<&str> = keys.iter().flatten().map(|key| key.kept.as_str()).collect();
-    let found = by_keys(&app.db.read, tenant, &kept).await?;
-    let found: HashMap<&str, Kept> = found.iter().map(|(key, kept)| (key.as_str(), *kept)).collect();
+    let found = find_by_keys(&app.db.read, tenant, &kept).await?;
+    let found: HashMap<&str, EarlierSend> = found.iter().map(|(key, kept)| (key.as_str(), *kept)).collect();
     let mut said: HashMap<&str, i64> = HashMap::new();
     let mut sent = HashMap::new();
     for (place, key) in asked.into_iter().zip(&keys) {
         let (mut before, mut wrong) = (None, refused.remove(&place));
         if let Some(key) = key {
-            let now_said = Said::of(&inputs[place], app.now())?;
+            let now_said = ContentFingerprint::from_input(&inputs[place], app.now())?;
             let kept = found.get(key.kept.as_str());
             let is_same = if let Some(kept) = kept {
-                now_said.is(*kept, app.now())
+                now_said.is_same_as(*kept, app.now())
             } else {
                 let fingerprint = now_said.fingerprint;
                 *said.entry(&key.kept).or_insert(fingerprint) == fingerprint
@@ -138,7 +143,7 @@ async fn sent_before(
             if is_same {
                 before = kept.map(|kept| kept.id);
             } else {
-                wrong = wrong.or_else(|| Some(key.conflict()));
+                wrong = wrong.or_else(|| Some(key.conflict_error()));
             }
         }
         match (before, wrong) {
@@ -150,35 +155,35 @@ async fn sent_before(
     Ok(sent)
 }
 
-impl Draft {
+impl NotificationDraft {
     /// The start of its lifetime: its original time if it is imported, else `now`.
     pub fn begins_at(&self, now: Millis) -> Millis {
         self.past.as_ref().map_or(now, |past| past.created_at)
     }
 
     /// The draft with erased users replaced by the users that have their ids now.
-    pub fn renamed(&self, heirs: &HashMap<UserId, UserId>) -> Self {
+    pub fn with_users_replaced(&self, heirs: &HashMap<UserId, UserId>) -> Self {
         let mut draft = self.clone();
         let heir = |user: &mut UserId| *user = heirs.get(user).copied().unwrap_or(*user);
         draft.envelope.sender.as_mut().map(heir);
-        if let Recipients::Users(users) = &mut draft.envelope.recipients {
+        if let RecipientIds::Users(users) = &mut draft.envelope.recipients {
             users.iter_mut().for_each(heir);
         }
         draft
     }
 }
 
-fn check_input(by: By<'_>, input: &Input, catalogue: &Catalogue, now: Millis) -> Result<()> {
-    let kind = message_type(catalogue, &input.message_type)?;
-    if matches!(by, By::User(_)) {
+fn check_input(by: PerformedBy<'_>, input: &NotificationInput, catalogue: &Catalogue, now: Millis) -> Result<()> {
+    let kind = find_message_type(catalogue, &input.message_type)?;
+    if matches!(by, PerformedBy::User(_)) {
         check_user_input(input, &kind)?;
     }
-    input.content.check(&kind).map_err(|error| error.within("content"))?;
+    input.content.check(&kind).map_err(|error| error.with_field_prefix("content"))?;
     if let Some(sender) = &input.sender {
-        check::code("sender", sender)?;
+        check::identifier("sender", sender)?;
     }
     if let Some(key) = &input.idempotency_key {
-        check::code("idempotencyKey", key)?;
+        check::identifier("idempotencyKey", key)?;
     }
     check_instants(input.publish_at.filter(|at| *at > now), input.expires_at, now)?;
     if let Some(past) = &input.past {
@@ -188,7 +193,7 @@ fn check_input(by: By<'_>, input: &Input, catalogue: &Catalogue, now: Millis) ->
 }
 
 /// Users may send only types that other users can switch off, and only links that are paths on the tenant's own site.
-fn check_user_input(input: &Input, kind: &MessageType) -> Result<()> {
+fn check_user_input(input: &NotificationInput, kind: &MessageType) -> Result<()> {
     if !kind.users_may_send || kind.mandatory {
         let message = format!(
             "users cannot send messages of the type {:?}: have your backend send it, or an operator save the type with usersMaySend",
@@ -222,30 +227,30 @@ pub(super) fn check_addressees(addressees: &Addressees) -> Result<()> {
     match addressees {
         Addressees::Everyone => Ok(()),
         Addressees::Groups(codes) => {
-            check::count("audience.groups", codes.len(), NAMED_GROUPS)?;
+            check::at_most("audience.groups", codes.len(), NAMED_GROUPS)?;
             if codes.is_empty() {
                 return Err(Error::bad_input("audience.groups", "must name at least one group"));
             }
-            check::codes("audience.groups", codes)
+            check::identifiers("audience.groups", codes)
         }
         Addressees::Users(ids) => {
-            check::count("audience.users", ids.len(), NAMED_USERS)?;
+            check::at_most("audience.users", ids.len(), NAMED_USERS)?;
             if ids.is_empty() {
                 return Err(Error::bad_input("audience.users", "must name at least one user"));
             }
-            check::codes("audience.users", ids)
+            check::identifiers("audience.users", ids)
         }
-        Addressees::Receiver(id) => check::code("receiver", id),
+        Addressees::Receiver(id) => check::identifier("receiver", id),
         Addressees::Subscribers { target_type, target_id, action } => {
-            check::code("target.type", target_type)?;
-            check::code("target.externalId", target_id)?;
-            check::code("action", action)
+            check::identifier("target.type", target_type)?;
+            check::identifier("target.externalId", target_id)?;
+            check::identifier("action", action)
         }
     }
 }
 
 /// The users and actions that inputs name, with their ids.
-struct Named {
+struct NamedIds {
     users: HashMap<String, UserId>,
     actions: HashMap<String, ActionId>,
     /// Read before the users are looked up, so that a later erasure is noticed.
@@ -253,28 +258,28 @@ struct Named {
 }
 
 /// The users and actions that valid inputs name. `None` if one of them does not exist yet.
-async fn known(app: &App, tenant: &Tenant, inputs: &[Input]) -> Result<Option<Named>> {
+async fn find_named(app: &App, tenant: &Tenant, inputs: &[NotificationInput]) -> Result<Option<NamedIds>> {
     let erased_count = tenant.erased_count();
     let names: Vec<String> = inputs.iter().flat_map(named_users).cloned().collect();
-    let users = user::find(app, tenant, &names).await?;
-    let codes: Vec<&str> = inputs.iter().filter_map(action).map(String::as_str).collect();
-    let actions = action::found(app, tenant, &codes).await?;
+    let users = user::find_existing(app, tenant, &names).await?;
+    let codes: Vec<&str> = inputs.iter().filter_map(named_action).map(String::as_str).collect();
+    let actions = action::find_existing(app, tenant, &codes).await?;
     let is_known = |id: &String| users.contains_key(id);
     let all_are = names.iter().all(is_known) && codes.iter().all(|code| actions.contains_key(*code));
-    Ok(all_are.then_some(Named { users, actions, erased_count }))
+    Ok(all_are.then_some(NamedIds { users, actions, erased_count }))
 }
 
-/// Like `known`, but creates missing users and actions.
-async fn made(app: &App, tenant: &Tenant, inputs: &[&Input]) -> Result<Named> {
+/// Like `find_named`, but creates missing users and actions.
+async fn find_or_create_named(app: &App, tenant: &Tenant, inputs: &[&NotificationInput]) -> Result<NamedIds> {
     let erased_count = tenant.erased_count();
     let names: Vec<String> = inputs.iter().copied().flat_map(named_users).cloned().collect();
-    let users = user::mention(app, tenant, "users", &names).await?;
-    let codes: Vec<String> = inputs.iter().copied().filter_map(action).cloned().collect();
-    let actions = action::sent(app, tenant, &codes).await?;
-    Ok(Named { users: names.into_iter().zip(users).collect(), actions, erased_count })
+    let users = user::find_or_create(app, tenant, "users", &names).await?;
+    let codes: Vec<String> = inputs.iter().copied().filter_map(named_action).cloned().collect();
+    let actions = action::find_or_create_sent(app, tenant, &codes).await?;
+    Ok(NamedIds { users: names.into_iter().zip(users).collect(), actions, erased_count })
 }
 
-fn named_users(input: &Input) -> impl Iterator<Item = &String> {
+fn named_users(input: &NotificationInput) -> impl Iterator<Item = &String> {
     let addressed: &[String] = match &input.addressees {
         Addressees::Users(ids) => ids,
         Addressees::Receiver(id) => std::slice::from_ref(id),
@@ -283,69 +288,75 @@ fn named_users(input: &Input) -> impl Iterator<Item = &String> {
     addressed.iter().chain(&input.sender)
 }
 
-fn action(input: &Input) -> Option<&String> {
+fn named_action(input: &NotificationInput) -> Option<&String> {
     match &input.addressees {
         Addressees::Subscribers { action, .. } => Some(action),
         _ => input.past.as_ref()?.action.as_ref(),
     }
 }
 
-fn draft(by: By<'_>, input: &Input, catalogue: &Catalogue, named: &Named, now: Millis) -> Result<Draft> {
+fn build_draft(
+    by: PerformedBy<'_>,
+    input: &NotificationInput,
+    catalogue: &Catalogue,
+    named: &NamedIds,
+    now: Millis,
+) -> Result<NotificationDraft> {
     let user = |id: &String| {
         named.users.get(id).copied().ok_or_else(|| Error::internal("a user is missing after it was created"))
     };
-    let mut audience = Audience::default();
+    let mut audience = DirectAudience::default();
     let (kind, recipients) = match &input.addressees {
         Addressees::Everyone => {
             audience.everyone = true;
-            (Kind::Announcement, Recipients::Everyone)
+            (NotificationKind::Announcement, RecipientIds::Everyone)
         }
         Addressees::Groups(codes) => {
             audience.groups.clone_from(codes);
             audience.groups.sort();
             audience.groups.dedup();
-            (Kind::Announcement, Recipients::Groups)
+            (NotificationKind::Announcement, RecipientIds::Groups)
         }
         Addressees::Users(ids) => {
             let mut rows = ids.iter().map(user).collect::<Result<Vec<_>>>()?;
             rows.sort_unstable();
             rows.dedup();
             audience.users = rows.len();
-            (Kind::Announcement, Recipients::Users(rows))
+            (NotificationKind::Announcement, RecipientIds::Users(rows))
         }
         Addressees::Receiver(id) => {
             audience.users = 1;
-            (Kind::Message, Recipients::Users(vec![user(id)?]))
+            (NotificationKind::Message, RecipientIds::Users(vec![user(id)?]))
         }
-        Addressees::Subscribers { .. } => (Kind::Reminder, Recipients::Subscribers),
+        Addressees::Subscribers { .. } => (NotificationKind::Reminder, RecipientIds::Subscribers),
     };
     let target = match &input.addressees {
         Addressees::Subscribers { target_type, target_id, .. } => {
-            Some(Target { target_type: target_type.clone(), id: target_id.clone() })
+            Some(ActionTarget { target_type: target_type.clone(), id: target_id.clone() })
         }
         _ => input.past.as_ref().and_then(|past| past.target.clone()),
     };
-    let envelope = Envelope {
+    let envelope = NotificationRouting {
         kind,
-        message_type: message_type(catalogue, &input.message_type)?,
+        message_type: find_message_type(catalogue, &input.message_type)?,
         recipients,
         sender: input.sender.as_ref().map(user).transpose()?,
         target,
-        action: action(input).and_then(|code| Some((code.clone(), *named.actions.get(code)?))),
+        action: named_action(input).and_then(|code| Some((code.clone(), *named.actions.get(code)?))),
         audience,
         expires_at: input.expires_at,
         catalogue_version: catalogue.version,
         erased_count: named.erased_count,
     };
-    Ok(Draft {
+    Ok(NotificationDraft {
         envelope,
         content: input.content.clone(),
         publish_at: input.publish_at.filter(|at| *at > now),
-        past: input.past.clone().map(|past| Past { created_at: past.created_at.min(now), ..past }),
+        past: input.past.clone().map(|past| ImportedState { created_at: past.created_at.min(now), ..past }),
         raised: input.raised.clone(),
         sent_by: input.sent_by.clone(),
-        idempotency_key: Key::of(by, input)?,
-        said: Said::of(input, now)?,
+        idempotency_key: IdempotencyKey::from_input(by, input)?,
+        said: ContentFingerprint::from_input(input, now)?,
         names: named_users(input).map(|id| Ok((user(id)?, id.clone()))).collect::<Result<_>>()?,
     })
 }

@@ -6,24 +6,24 @@ use entity::ids::{ActionId, UserId};
 use entity::prelude::*;
 use entity::recipient::{Column, Entity as Recipient};
 
-use super::{Audience, Kind, Row};
+use super::{DirectAudience, NotificationKind, NotificationRow};
 use crate::clock::Millis;
 use crate::domain::catalogue::{Catalogue, MessageType};
-use crate::domain::channel::Target;
+use crate::domain::channel::ActionTarget;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::catalogue::no_type;
+use crate::model::catalogue::unknown_type;
 
 /// Routing data of a notification.
 #[derive(Clone, Debug)]
-pub(super) struct Envelope {
-    pub kind: Kind,
+pub(super) struct NotificationRouting {
+    pub kind: NotificationKind,
     pub message_type: Arc<MessageType>,
-    pub recipients: Recipients,
+    pub recipients: RecipientIds,
     pub sender: Option<UserId>,
-    pub target: Option<Target>,
+    pub target: Option<ActionTarget>,
     pub action: Option<(String, ActionId)>,
-    pub audience: Audience,
+    pub audience: DirectAudience,
     /// As the caller gave it; `None` means the ttl of the type.
     pub expires_at: Option<Millis>,
     /// The version of the catalogue that its type was looked up in.
@@ -34,7 +34,7 @@ pub(super) struct Envelope {
 
 /// The recipients, as ids.
 #[derive(Clone, Debug)]
-pub(super) enum Recipients {
+pub(super) enum RecipientIds {
     Everyone,
     /// The members of the audience's groups that exist at publication.
     Groups,
@@ -43,40 +43,40 @@ pub(super) enum Recipients {
     Subscribers,
 }
 
-impl Envelope {
+impl NotificationRouting {
     /// When it expires if it is published at `now`.
     pub fn expires_at(&self, now: Millis) -> Option<Millis> {
-        expiry(self.expires_at, &self.message_type, now)
+        expiry_time(self.expires_at, &self.message_type, now)
     }
 
     /// The users named one by one, including the receiver of a message.
-    pub fn named(&self) -> &[UserId] {
-        if let Recipients::Users(users) = &self.recipients { users } else { &[] }
+    pub fn named_users(&self) -> &[UserId] {
+        if let RecipientIds::Users(users) = &self.recipients { users } else { &[] }
     }
 
     /// The receiver of a message.
     pub fn receiver(&self) -> Option<UserId> {
-        if self.kind == Kind::Message { self.named().first().copied() } else { None }
+        if self.kind == NotificationKind::Message { self.named_users().first().copied() } else { None }
     }
 
     /// The routing data of a scheduled notification, by the current catalogue.
-    pub async fn scheduled(
+    pub async fn load_scheduled(
         db: &impl ConnectionTrait,
         tenant: &Tenant,
         catalogue: &Catalogue,
-        row: Row,
+        row: NotificationRow,
     ) -> Result<Self> {
         let (receiver, action) = (row.of.receiver_id, row.of.action_id);
-        let of = row.read(catalogue)?;
+        let of = row.into_notification(catalogue)?;
         let recipients = match of.kind {
-            Kind::Message => Recipients::Users(receiver.into_iter().collect()),
-            Kind::Reminder => Recipients::Subscribers,
-            Kind::Announcement if of.audience.everyone => Recipients::Everyone,
-            Kind::Announcement if of.audience.users > 0 => {
+            NotificationKind::Message => RecipientIds::Users(receiver.into_iter().collect()),
+            NotificationKind::Reminder => RecipientIds::Subscribers,
+            NotificationKind::Announcement if of.audience.everyone => RecipientIds::Everyone,
+            NotificationKind::Announcement if of.audience.users > 0 => {
                 let named = Recipient::of_tenant(tenant.id).filter(Column::NotificationId.eq(of.id));
-                Recipients::Users(named.select_only().column(Column::UserId).into_tuple().all(db).await?)
+                RecipientIds::Users(named.select_only().column(Column::UserId).into_tuple().all(db).await?)
             }
-            Kind::Announcement => Recipients::Groups,
+            NotificationKind::Announcement => RecipientIds::Groups,
         };
         Ok(Self {
             kind: of.kind,
@@ -94,11 +94,11 @@ impl Envelope {
 }
 
 /// When a notification expires: at the time its sender gave, or by the ttl of its type.
-pub(super) fn expiry(expires_at: Option<Millis>, kind: &MessageType, published_at: Millis) -> Option<Millis> {
+pub(super) fn expiry_time(expires_at: Option<Millis>, kind: &MessageType, published_at: Millis) -> Option<Millis> {
     expires_at.or(kind.ttl_seconds.map(|ttl| published_at.saturating_add(ttl.saturating_mul(1000))))
 }
 
-pub(super) fn message_type(catalogue: &Catalogue, code: &str) -> Result<Arc<MessageType>> {
+pub(super) fn find_message_type(catalogue: &Catalogue, code: &str) -> Result<Arc<MessageType>> {
     let kind = catalogue.message_type(code).cloned();
-    kind.ok_or_else(|| no_type("type", code))
+    kind.ok_or_else(|| unknown_type("type", code))
 }

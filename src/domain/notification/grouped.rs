@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::input::{Addressees, Input};
+use super::input::{Addressees, NotificationInput};
 use crate::app::App;
 use crate::domain::channel;
 use crate::domain::tenant::Tenant;
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 
 /// The errors of inputs that name an unknown group and are not in `refused`, each with the input's position: one
 /// statement if any input names a group.
-pub(super) async fn refuse(
+pub(super) async fn check_groups(
     app: &App,
     tenant: &Tenant,
-    inputs: &[Input],
+    inputs: &[NotificationInput],
     refused: &[(usize, Error)],
     path: impl Fn(usize) -> String,
 ) -> Result<Vec<(usize, Error)>> {
-    let groups = |(place, input): (usize, &Input)| match &input.addressees {
+    let groups = |(place, input): (usize, &NotificationInput)| match &input.addressees {
         Addressees::Groups(codes) => Some((place, codes.clone())),
         _ => None,
     };
@@ -31,7 +31,7 @@ pub(super) async fn refuse(
             format!("audience.groups[{at}]"),
             format!("names no group: {code:?}; create it with saveUserGroup"),
         );
-        Some((*place, error.within(&path(*place))))
+        Some((*place, error.with_field_prefix(&path(*place))))
     };
     Ok(named.iter().filter_map(missing).collect())
 }

@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
-use crate::model::actor::Actor;
-use crate::model::channel::Target;
+use crate::model::actor::StaffActor;
+use crate::model::channel::ActionTarget;
 use crate::model::check;
-use crate::model::content::Content;
-use crate::model::notification::Raised;
+use crate::model::content::NotificationContent;
+use crate::model::notification::RuleOrigin;
 
 /// A notification that a caller wants to send.
 #[derive(Clone, Debug)]
-pub struct Input {
+pub struct NotificationInput {
     /// Code of the message type.
     pub message_type: String,
     pub addressees: Addressees,
-    pub content: Content,
+    pub content: NotificationContent,
     /// The backend's id of a user.
     pub sender: Option<String>,
     /// When to publish it. At once if `None` or in the past.
@@ -27,16 +27,16 @@ pub struct Input {
     /// Refused if the template of its type fails on it. Not part of the content that a key stands for.
     pub is_strict: bool,
     /// Its history in another system that has sent it already. Not part of the content that a key stands for.
-    pub past: Option<Past>,
+    pub past: Option<ImportedState>,
     /// Set if a rule sends it.
-    pub raised: Option<Raised>,
+    pub raised: Option<RuleOrigin>,
     /// The service or operator that sends it. Not part of the content that a key stands for.
-    pub sent_by: Option<Actor>,
+    pub sent_by: Option<StaffActor>,
 }
 
-impl Input {
+impl NotificationInput {
     /// A notification to send at once, without a sender.
-    pub fn new(message_type: String, addressees: Addressees, content: Content) -> Self {
+    pub fn new(message_type: String, addressees: Addressees, content: NotificationContent) -> Self {
         Self {
             message_type,
             addressees,
@@ -55,7 +55,7 @@ impl Input {
 
 /// The history of a message that another system has sent.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct ImportedState {
     /// The start of its lifetime, and its time of publication unless the newest log entry is later.
     pub created_at: Millis,
     /// When its receiver read it.
@@ -63,7 +63,7 @@ pub struct Past {
     /// When its receiver archived it.
     pub archived_at: Option<Millis>,
     /// The target that the message is about.
-    pub target: Option<Target>,
+    pub target: Option<ActionTarget>,
     /// The action on the target.
     pub action: Option<String>,
 }
@@ -71,7 +71,7 @@ pub struct Past {
 /// How far that system's clock may be ahead of ours, in milliseconds.
 const AHEAD: Millis = 60_000;
 
-impl Past {
+impl ImportedState {
     /// Refuses times in the future, and invalid targets and actions.
     pub(super) fn check(&self, now: Millis) -> Result<()> {
         let instants =
@@ -84,7 +84,7 @@ impl Past {
         if let Some(target) = &self.target {
             target.check()?;
         }
-        self.action.as_ref().map_or(Ok(()), |action| check::code("action", action))
+        self.action.as_ref().map_or(Ok(()), |action| check::identifier("action", action))
     }
 }
 
@@ -101,7 +101,7 @@ pub enum Addressees {
 impl Addressees {
     /// The same recipients sorted and without duplicates; `None` if nothing changes. Order and duplicates in an input
     /// mean nothing.
-    pub(super) fn as_set(&self) -> Option<Self> {
+    pub(super) fn normalized(&self) -> Option<Self> {
         let set = |names: &Vec<String>| {
             let mut set = names.clone();
             set.sort_unstable();

@@ -7,35 +7,35 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::input::{Addressees, Input};
+use super::input::{Addressees, NotificationInput};
 use crate::clock::Millis;
-use crate::domain::user::By;
+use crate::domain::user::PerformedBy;
 use crate::error::{Error, Result};
 use crate::model::check;
-use crate::model::content::Content;
+use crate::model::content::NotificationContent;
 use crate::model::fingerprint::fingerprint;
-use crate::model::json::canonical;
+use crate::model::json::canonicalize;
 
 /// The prefix of a user's stored key. Neither keys nor ids contain control characters.
 pub const OF_USERS: char = '\u{1f}';
 
 /// An idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct IdempotencyKey {
     /// As its owner gave it.
     pub said: String,
     /// As stored. Unique among all owners.
     pub kept: String,
 }
 
-impl Key {
+impl IdempotencyKey {
     /// The key of an input, if it has one. `BAD_USER_INPUT` if it is invalid.
-    pub fn of(by: By<'_>, input: &Input) -> Result<Option<Self>> {
+    pub fn from_input(by: PerformedBy<'_>, input: &NotificationInput) -> Result<Option<Self>> {
         let Some(said) = &input.idempotency_key else { return Ok(None) };
-        check::code("idempotencyKey", said)?;
+        check::identifier("idempotencyKey", said)?;
         let kept = match by {
-            By::Partner => said.clone(),
-            By::User(id) => {
+            PerformedBy::Partner => said.clone(),
+            PerformedBy::User(id) => {
                 let digest = Sha256::digest(format!("{id}{OF_USERS}{said}"));
                 format!("{OF_USERS}{}", URL_SAFE_NO_PAD.encode(digest))
             }
@@ -44,14 +44,14 @@ impl Key {
     }
 
     /// The error for other content under the same key.
-    pub fn conflict(&self) -> Error {
+    pub fn conflict_error(&self) -> Error {
         Error::Conflict(format!("the idempotency key {:?} was used for something else", self.said))
     }
 }
 
 /// The content of a send, to compare it with an earlier send under the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ContentFingerprint {
     /// 64 bits of a SHA-256 of everything but the key. Users and groups are sets, and a `publish_at` in the past is
     /// none.
     pub fingerprint: i64,
@@ -64,50 +64,52 @@ pub(super) struct Said {
 
 /// An earlier send under a key, as far as a comparison needs it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct EarlierSend {
     pub id: i64,
     pub fingerprint: i64,
     /// The time for which it was scheduled.
     pub publish_at: Option<Millis>,
 }
 
-impl Said {
+impl ContentFingerprint {
     /// The content of an input at the time `now`.
-    pub fn of(input: &Input, now: Millis) -> Result<Self> {
+    pub fn from_input(input: &NotificationInput, now: Millis) -> Result<Self> {
         let publish_at = input.publish_at.filter(|at| *at > now);
-        let addressees = input.addressees.as_set();
-        let text = text(input, addressees.as_ref().unwrap_or(&input.addressees))?;
-        let fingerprint = at(&text, publish_at);
+        let addressees = input.addressees.normalized();
+        let text = serialize_input(input, addressees.as_ref().unwrap_or(&input.addressees))?;
+        let fingerprint = fingerprint_at(&text, publish_at);
         let mut others = Vec::new();
         if input.idempotency_key.is_none() {
             return Ok(Self { fingerprint, others, text: None });
         }
         if publish_at != input.publish_at {
-            others.push(at(&text, input.publish_at));
+            others.push(fingerprint_at(&text, input.publish_at));
         }
         if addressees.is_some() {
-            let listed = self::text(input, &input.addressees)?;
-            others.extend([at(&listed, publish_at), at(&listed, input.publish_at)]);
+            let listed = self::serialize_input(input, &input.addressees)?;
+            others.extend([fingerprint_at(&listed, publish_at), fingerprint_at(&listed, input.publish_at)]);
         }
         Ok(Self { fingerprint, others, text: publish_at.is_none().then_some(text) })
     }
 
     /// Whether the earlier send had the same content.
-    pub fn is(&self, kept: Kept, now: Millis) -> bool {
+    pub fn is_same_as(&self, kept: EarlierSend, now: Millis) -> bool {
         if self.fingerprint == kept.fingerprint || self.others.contains(&kept.fingerprint) {
             return true;
         }
         // Both mean "at once" by now.
         let passed = kept.publish_at.filter(|at| *at <= now);
-        passed.is_some_and(|passed| self.text.as_ref().is_some_and(|text| at(text, Some(passed)) == kept.fingerprint))
+        passed.is_some_and(|passed| {
+            self.text.as_ref().is_some_and(|text| fingerprint_at(text, Some(passed)) == kept.fingerprint)
+        })
     }
 }
 
 /// Serializes the whole input except the key and `publish_at`.
-fn text(input: &Input, addressees: &Addressees) -> Result<Vec<u8>> {
-    let content = Content {
-        params: input.content.params.as_ref().map(canonical),
-        data: input.content.data.as_ref().map(canonical),
+fn serialize_input(input: &NotificationInput, addressees: &Addressees) -> Result<Vec<u8>> {
+    let content = NotificationContent {
+        params: input.content.params.as_ref().map(canonicalize),
+        data: input.content.data.as_ref().map(canonicalize),
         ..input.content.clone()
     };
     let said = (&input.message_type, addressees, &content, &input.sender, input.expires_at);
@@ -115,7 +117,7 @@ fn text(input: &Input, addressees: &Addressees) -> Result<Vec<u8>> {
 }
 
 /// The fingerprint of a serialized input with `publish_at`. Without it, the same as before scheduling existed.
-fn at(text: &[u8], publish_at: Option<Millis>) -> i64 {
+fn fingerprint_at(text: &[u8], publish_at: Option<Millis>) -> i64 {
     match publish_at {
         None => fingerprint(text),
         Some(publish_at) => fingerprint(&[b"[", text, b",", publish_at.to_string().as_bytes(), b"]"].concat()),

@@ -11,17 +11,17 @@ use sea_orm::sea_query::{Condition, ExprTrait};
 use sea_orm::{QueryTrait, Select};
 use tokio::sync::Mutex;
 
-use super::{Kind, Notification, Row, Status, stored};
+use super::{Notification, NotificationKind, NotificationRow, NotificationState, select_rows};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::domain::catalogue::{self, Catalogue};
-use crate::domain::channel::Target;
+use crate::domain::channel::ActionTarget;
 use crate::domain::tenant::Tenant;
 use crate::domain::user;
 use crate::error::{Error, Result};
 use crate::model::check;
-use crate::model::slice::{End, Slice};
-use crate::model::user::without_case;
+use crate::model::slice::{ListEnd, PageRange};
+use crate::model::user::fold_case;
 
 /// The most notifications that a page scans, if its filter has no index.
 const PASSED_OVER: u64 = 10_000;
@@ -39,7 +39,7 @@ impl Default for SearchBudget {
 
 /// A page of sent notifications.
 #[derive(Debug)]
-pub struct Page {
+pub struct NotificationPage {
     /// Newest first.
     pub notifications: Vec<Notification>,
     /// The number of the notification beyond which the list continues, in reading direction, if it does.
@@ -50,14 +50,14 @@ pub struct Page {
 
 /// Which notifications to list. `None` does not filter.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct SentFilter {
     /// Codes of types.
     pub types: Option<Vec<String>>,
-    pub kinds: Option<Vec<Kind>>,
-    pub statuses: Option<Vec<Status>>,
+    pub kinds: Option<Vec<NotificationKind>>,
+    pub statuses: Option<Vec<NotificationState>>,
     /// The backend's id of a user.
     pub sender: Option<String>,
-    pub target: Option<Target>,
+    pub target: Option<ActionTarget>,
     /// Published at this instant or later.
     pub since: Option<Millis>,
     /// Published before this instant.
@@ -66,11 +66,12 @@ pub struct Filter {
     pub text: Option<String>,
 }
 
-impl Filter {
+impl SentFilter {
     /// Whether the page scans no other rows, because nothing is filtered or an index has the filtered rows.
-    fn is_carried(&self) -> bool {
+    fn is_indexed(&self) -> bool {
         let Self { types, kinds, statuses, sender, target, since: _, until: _, text } = self;
-        let is_apart = (target.is_some() && !self.is_dated()) || statuses.as_deref() == Some(&[Status::Scheduled]);
+        let is_apart =
+            (target.is_some() && !self.is_dated()) || statuses.as_deref() == Some(&[NotificationState::Scheduled]);
         let is_apart_alone = is_apart && text.is_none();
         let is_open = types.is_none() && kinds.is_none() && statuses.is_none() && sender.is_none() && target.is_none();
         is_apart_alone || (is_open && text.is_none())
@@ -85,100 +86,107 @@ impl Filter {
 /// A page of notifications, newest first: by number, or by seq if the filter has a time. Walks the key,
 /// `notification_seq` or the target's index until the page is full. If the filter has no index, the page ends after
 /// 10,000 scanned rows. A search of titles ends after as many as the request's other searches have left.
-pub async fn page(
+pub async fn list_page(
     app: &App,
     tenant: &Tenant,
-    filter: &Filter,
-    slice: Slice<i64>,
+    filter: &SentFilter,
+    slice: PageRange<i64>,
     budget: &SearchBudget,
-) -> Result<Page> {
-    let catalogue = catalogue::current(app, tenant).await?;
+) -> Result<NotificationPage> {
+    let catalogue = catalogue::load_current(app, tenant).await?;
     let db = &app.db.read;
-    let walk = Walk::of(app, tenant, filter, slice).await?;
-    let mut found = filtered(app, tenant, &catalogue, filter).await?;
-    let mut walked_to = if filter.is_carried() { None } else { walk.farthest(db, tenant).await? };
+    let walk = ListWalk::for_filter(app, tenant, filter, slice).await?;
+    let mut found = apply_filter(app, tenant, &catalogue, filter).await?;
+    let mut walked_to = if filter.is_indexed() { None } else { walk.last_scannable(db, tenant).await? };
     if let Some((place, _)) = walked_to {
         found = found.filter(match slice.from {
-            End::First => walk.by.gte(place),
-            End::Last => walk.by.lte(place),
+            ListEnd::First => walk.by.gte(place),
+            ListEnd::Last => walk.by.lte(place),
         });
     }
     let many = slice.many.saturating_add(1);
-    let rows: Vec<Row> = match &filter.text {
-        None => walk.over(found).limit(many as u64).into_model().all(db).await?,
+    let rows: Vec<NotificationRow> = match &filter.text {
+        None => walk.limit_query(found).limit(many as u64).into_model().all(db).await?,
         Some(text) => {
             check::title("filter.text", text)?;
-            let text: String = without_case(text.trim()).collect();
-            let Titled { ids, stopped_at } = titled(db, &catalogue, (&walk, found), (&text, budget), many).await?;
+            let text: String = fold_case(text.trim()).collect();
+            let TitleMatches { ids, stopped_at } =
+                search_titles(db, &catalogue, (&walk, found), (&text, budget), many).await?;
             walked_to = stopped_at.or(walked_to);
-            walk.over(stored(tenant).filter(Column::Id.among(db, &ids))).into_model().all(db).await?
+            walk.limit_query(select_rows(tenant).filter(Column::Id.is_in_list(db, &ids))).into_model().all(db).await?
         }
     };
-    let (rows, is_full) = slice.page(rows);
-    let notifications = rows.into_iter().map(|row| row.read(&catalogue)).collect::<Result<Vec<Notification>>>()?;
+    let (rows, is_full) = slice.make_page(rows);
+    let notifications =
+        rows.into_iter().map(|row| row.into_notification(&catalogue)).collect::<Result<Vec<Notification>>>()?;
     let farthest = match slice.from {
-        End::First => notifications.last(),
-        End::Last => notifications.first(),
+        ListEnd::First => notifications.last(),
+        ListEnd::Last => notifications.first(),
     };
     let farthest = farthest.map(|of| of.id);
     let goes_on_at = if is_full { farthest } else { walked_to.map(|(_, id)| id) };
-    Ok(Page { notifications, goes_on_at, goes_on: is_full || walked_to.is_some() })
+    Ok(NotificationPage { notifications, goes_on_at, goes_on: is_full || walked_to.is_some() })
 }
 
 /// The filter's conditions, except those on titles and times.
-async fn filtered(app: &App, tenant: &Tenant, catalogue: &Catalogue, filter: &Filter) -> Result<Select<Notifications>> {
-    let (db, mut found) = (&app.db.read, stored(tenant));
+async fn apply_filter(
+    app: &App,
+    tenant: &Tenant,
+    catalogue: &Catalogue,
+    filter: &SentFilter,
+) -> Result<Select<Notifications>> {
+    let (db, mut found) = (&app.db.read, select_rows(tenant));
     if filter.types.is_some() {
-        let types = catalogue.chosen("filter.types", filter.types.as_deref())?;
+        let types = catalogue.select_types("filter.types", filter.types.as_deref())?;
         let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
-        found = found.filter(Column::TypeId.among(db, &ids));
+        found = found.filter(Column::TypeId.is_in_list(db, &ids));
     }
     if let Some(kinds) = &filter.kinds {
-        let kinds: BTreeSet<Kind> = kinds.iter().copied().collect();
-        found = found.filter(Column::Kind.among(db, &Vec::from_iter(kinds)));
+        let kinds: BTreeSet<NotificationKind> = kinds.iter().copied().collect();
+        found = found.filter(Column::Kind.is_in_list(db, &Vec::from_iter(kinds)));
     }
     if let Some(statuses) = &filter.statuses {
-        found = found.filter(in_status(statuses, app.now()));
-        if statuses.as_slice() == [Status::Scheduled] {
+        found = found.filter(status_condition(statuses, app.now()));
+        if statuses.as_slice() == [NotificationState::Scheduled] {
             // Few rows, in a table of their own.
             let scheduled = Schedule::of_tenant(tenant.id).select_only().column(schedule::Column::NotificationId);
             found = found.filter(Column::Id.in_subquery(scheduled.into_query()));
         }
     }
     if let Some(sender) = &filter.sender {
-        check::code("filter.sender", sender)?;
+        check::identifier("filter.sender", sender)?;
         // A user that the tenant does not know has sent nothing.
-        let known = user::find(app, tenant, std::slice::from_ref(sender)).await?;
-        found = found.filter(Column::SenderId.among(db, &known.into_values().collect::<Vec<_>>()));
+        let known = user::find_existing(app, tenant, std::slice::from_ref(sender)).await?;
+        found = found.filter(Column::SenderId.is_in_list(db, &known.into_values().collect::<Vec<_>>()));
     }
     if let Some(target) = &filter.target {
-        target.check().map_err(|error| error.within("filter"))?;
+        target.check().map_err(|error| error.with_field_prefix("filter"))?;
         found = found.filter(Column::TargetType.eq(&target.target_type)).filter(Column::TargetId.eq(&target.id));
     }
     Ok(found)
 }
 
 /// The order of a list, and the part of it to walk.
-struct Walk {
+struct ListWalk {
     by: Column,
-    part: Slice<i64>,
+    part: PageRange<i64>,
     /// The time of the filter as seqs: above the first, up to the second.
     within: (Option<i64>, Option<i64>),
 }
 
-impl Walk {
+impl ListWalk {
     /// By number. By seq if the filter has a time, because a time is a range of the log.
-    async fn of(app: &App, tenant: &Tenant, filter: &Filter, slice: Slice<i64>) -> Result<Self> {
+    async fn for_filter(app: &App, tenant: &Tenant, filter: &SentFilter, slice: PageRange<i64>) -> Result<Self> {
         if !filter.is_dated() {
             return Ok(Self { by: Column::Id, part: slice, within: (None, None) });
         }
         let db = &app.db.read;
         let mut within = (None, None);
         if let Some(since) = filter.since {
-            within.0 = Some(user::before(db, tenant, since).await?);
+            within.0 = Some(user::seq_before(db, tenant, since).await?);
         }
         if let Some(until) = filter.until {
-            within.1 = Some(user::before(db, tenant, until).await?);
+            within.1 = Some(user::seq_before(db, tenant, until).await?);
         }
         let place = async |field, cursor: Option<i64>| {
             let Some(id) = cursor else { return Ok(None) };
@@ -187,7 +195,7 @@ impl Walk {
             let gone = || Error::bad_input(field, "is the cursor of a notification that was deleted");
             seq.flatten().map(Some).ok_or_else(gone)
         };
-        let part = Slice {
+        let part = PageRange {
             many: slice.many,
             from: slice.from,
             after: place("after", slice.after).await?,
@@ -197,7 +205,7 @@ impl Walk {
     }
 
     /// Limits the query to the part, and orders it from the part's end on. Later in the list means older.
-    fn over<Found: QueryFilter + QueryOrder>(&self, found: Found) -> Found {
+    fn limit_query<Found: QueryFilter + QueryOrder>(&self, found: Found) -> Found {
         let mut found = found;
         for bound in [self.part.before, self.within.0].into_iter().flatten() {
             found = found.filter(self.by.gt(bound));
@@ -209,21 +217,21 @@ impl Walk {
             found = found.filter(self.by.lte(newest));
         }
         match self.part.from {
-            End::First => found.order_by_desc(self.by),
-            End::Last => found.order_by_asc(self.by),
+            ListEnd::First => found.order_by_desc(self.by),
+            ListEnd::Last => found.order_by_asc(self.by),
         }
     }
 
     /// The last row that a page may scan, as its position in the walk and its number.
-    async fn farthest(&self, db: &impl ConnectionTrait, tenant: &Tenant) -> Result<Option<(i64, i64)>> {
+    async fn last_scannable(&self, db: &impl ConnectionTrait, tenant: &Tenant) -> Result<Option<(i64, i64)>> {
         let walked = Notifications::of_tenant(tenant.id).select_only().column_as(self.by.into_expr(), "place");
         let walked = walked.column_as(Column::Id.into_expr(), "number");
-        Ok(self.over(walked).offset(PASSED_OVER - 1).into_tuple().one(db).await?)
+        Ok(self.limit_query(walked).offset(PASSED_OVER - 1).into_tuple().one(db).await?)
     }
 }
 
 /// The result of a search of titles.
-struct Titled {
+struct TitleMatches {
     ids: Vec<i64>,
     /// The last row scanned, if the budget was spent before the search was complete.
     stopped_at: Option<(i64, i64)>,
@@ -231,15 +239,15 @@ struct Titled {
 
 /// The numbers of up to `many` notifications with a folded text in the title. Scans a thousand titles of the walk at a
 /// time, in the server, because every database has its own rules for case.
-async fn titled(
+async fn search_titles(
     db: &impl ConnectionTrait,
     catalogue: &Catalogue,
-    (walk, found): (&Walk, Select<Notifications>),
+    (walk, found): (&ListWalk, Select<Notifications>),
     (text, budget): (&str, &SearchBudget),
     many: usize,
-) -> Result<Titled> {
+) -> Result<TitleMatches> {
     let titles = found.select_only().columns([Column::Id, Column::TypeId, Column::Title]);
-    let titles = walk.over(titles.column_as(walk.by.into_expr(), "place"));
+    let titles = walk.limit_query(titles.column_as(walk.by.into_expr(), "place"));
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let mut left = budget.0.lock().await;
@@ -249,12 +257,12 @@ async fn titled(
                 "must be sent in another request: all searches of one request scan at most {PASSED_OVER} titles together"
             );
             let stopped_at = Some(after.ok_or_else(|| Error::bad_input("filter.text", spent))?);
-            return Ok(Titled { ids, stopped_at });
+            return Ok(TitleMatches { ids, stopped_at });
         }
         let some = after.map_or_else(Condition::all, |(place, _): (i64, i64)| {
             Condition::all().add(match walk.part.from {
-                End::First => walk.by.lt(place),
-                End::Last => walk.by.gt(place),
+                ListEnd::First => walk.by.lt(place),
+                ListEnd::Last => walk.by.gt(place),
             })
         });
         let some = titles.clone().filter(some).limit(most);
@@ -264,40 +272,40 @@ async fn titled(
         for (id, kind, title, place) in &some {
             after = Some((*place, *id));
             let shown = title.as_deref().or_else(|| Some(catalogue.type_by_id(*kind)?.title.as_str()));
-            if shown.is_some_and(|shown| without_case(shown).collect::<String>().contains(text)) {
+            if shown.is_some_and(|shown| fold_case(shown).collect::<String>().contains(text)) {
                 ids.push(*id);
             }
         }
         if (some.len() as u64) < most || ids.len() >= many {
             ids.truncate(many);
-            return Ok(Titled { ids, stopped_at: None });
+            return Ok(TitleMatches { ids, stopped_at: None });
         }
     }
 }
 
 /// At most `many` notifications of a sender with numbers in a range, newest first: a walk over that range of the key.
-pub async fn sent_by(
+pub async fn list_by_sender(
     app: &App,
     tenant: &Tenant,
     sender: UserId,
     within: Range<i64>,
     many: usize,
 ) -> Result<Vec<Notification>> {
-    let catalogue = catalogue::current(app, tenant).await?;
-    let sent = stored(tenant).filter(Column::Id.gte(within.start)).filter(Column::Id.lt(within.end));
+    let catalogue = catalogue::load_current(app, tenant).await?;
+    let sent = select_rows(tenant).filter(Column::Id.gte(within.start)).filter(Column::Id.lt(within.end));
     let sent = sent.filter(Column::SenderId.eq(sender)).order_by_desc(Column::Id).limit(many as u64);
-    let rows: Vec<Row> = sent.into_model().all(&app.db.read).await?;
-    rows.into_iter().map(|row| row.read(&catalogue)).collect()
+    let rows: Vec<NotificationRow> = sent.into_model().all(&app.db.read).await?;
+    rows.into_iter().map(|row| row.into_notification(&catalogue)).collect()
 }
 
-fn in_status(statuses: &[Status], now: Millis) -> Condition {
-    let statuses: BTreeSet<Status> = statuses.iter().copied().collect();
+fn status_condition(statuses: &[NotificationState], now: Millis) -> Condition {
+    let statuses: BTreeSet<NotificationState> = statuses.iter().copied().collect();
     let is_out = || Column::Seq.is_not_null().and(Column::RetractedAt.is_null());
     let one = |status| match status {
-        Status::Scheduled => Column::Seq.is_null().and(Column::RetractedAt.is_null()),
-        Status::Published => is_out().and(Column::ExpiresAt.is_null().or(Column::ExpiresAt.gt(now))),
-        Status::Expired => is_out().and(Column::ExpiresAt.lte(now)),
-        Status::Retracted => Column::RetractedAt.is_not_null(),
+        NotificationState::Scheduled => Column::Seq.is_null().and(Column::RetractedAt.is_null()),
+        NotificationState::Published => is_out().and(Column::ExpiresAt.is_null().or(Column::ExpiresAt.gt(now))),
+        NotificationState::Expired => is_out().and(Column::ExpiresAt.lte(now)),
+        NotificationState::Retracted => Column::RetractedAt.is_not_null(),
     };
     statuses.into_iter().map(one).fold(Condition::any(), Condition::add)
 }

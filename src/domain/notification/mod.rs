@@ -31,60 +31,61 @@ use entity::prelude::*;
 use sea_orm::Select;
 
 use super::catalogue::{self, Catalogue};
-use super::channel::Target;
+use super::channel::ActionTarget;
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::model::actor::Actor;
-use key::Kept;
+use crate::model::actor::StaffActor;
+use key::EarlierSend;
 
-pub use crate::model::content::{Content, ContentChange};
-pub use crate::model::notification::{Audience, Notification, Raised, Status};
-pub use alarm::{alarming, check_alarm};
-pub use amend::{Patch, retract, retract_within, update};
-pub use audience::{Size, audience_size};
-pub use batch::Outdated;
-pub use bring::{Brought, Foretold, bring, unfit, would_bring};
-pub use entity::notification::Kind;
-pub use explain::{Decision, Explanation, Rule, Step, explain};
-pub use input::{Addressees, Input, Past};
+pub use crate::model::content::{ContentChange, NotificationContent};
+pub use crate::model::notification::{DirectAudience, Notification, NotificationState, RuleOrigin};
+pub use alarm::{check_alarm, prepare_alarm};
+pub use amend::{NotificationChange, retract, retract_within, update};
+pub use audience::{AudienceEstimate, audience_size};
+pub use batch::OutdatedCatalogue;
+pub use bring::{ImportCounts, SeenMessages, find_invalid, import_messages, preview_import};
+pub use entity::notification::NotificationKind;
+pub use explain::{ConditionResult, DecidingReason, Explanation, InboxCondition, explain};
+pub use input::{Addressees, ImportedState, NotificationInput};
 pub use key::OF_USERS;
-pub use list::{Filter, Page, SearchBudget, page, sent_by};
-pub use pace::{Pace, pace};
-pub use raise::{Raising, has_raised, raisable, raise, raising, reword};
+pub use list::{NotificationPage, SearchBudget, SentFilter, list_by_sender, list_page};
+pub use pace::{SendRate, load_send_rate};
+pub use raise::{PreparedSend, check_sendable, prepare_send, record_sent, send_prepared, update_params};
 pub use schedule::publish_due;
-pub use send::{Sent, send};
-pub use show::{Shown, content, shown};
+pub use send::{SendResult, send};
+pub use show::{DisplayedNotifications, load_for_display, render_content};
 
 /// The notification with this number.
-pub async fn find(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
-    Ok(load(app, tenant, &[id]).await?.pop())
+pub async fn find_by_id(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
+    Ok(load_by_ids(app, tenant, &[id]).await?.pop())
 }
 
 /// The notifications of a tenant with these numbers, in any order.
-pub async fn load(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
+pub async fn load_by_ids(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Vec<Notification>> {
     let db = &app.db.read;
-    let stored: Vec<Row> = stored(tenant).filter(Column::Id.among(db, ids)).into_model().all(db).await?;
-    let catalogue = catalogue::current(app, tenant).await?;
-    stored.into_iter().map(|row| row.read(&catalogue)).collect()
+    let stored: Vec<NotificationRow> =
+        select_rows(tenant).filter(Column::Id.is_in_list(db, ids)).into_model().all(db).await?;
+    let catalogue = catalogue::load_current(app, tenant).await?;
+    stored.into_iter().map(|row| row.into_notification(&catalogue)).collect()
 }
 
 /// A stored notification with the code of its action.
 #[derive(FromQueryResult)]
-struct Row {
+struct NotificationRow {
     #[sea_orm(nested)]
     of: notification::Model,
     action: Option<String>,
 }
 
-/// Selects a tenant's notifications as [`Row`]s. Callers add conditions.
-fn stored(tenant: &Tenant) -> Select<Notifications> {
+/// Selects a tenant's notifications as [`NotificationRow`]s. Callers add conditions.
+fn select_rows(tenant: &Tenant) -> Select<Notifications> {
     let stored = Notifications::of_tenant(tenant.id).join(JoinType::LeftJoin, Relation::Action.def());
     stored.column_as(action::Column::Code, "action")
 }
 
-impl Row {
-    fn read(self, catalogue: &Catalogue) -> Result<Notification> {
+impl NotificationRow {
+    fn into_notification(self, catalogue: &Catalogue) -> Result<Notification> {
         let Self { of, action } = self;
         let json =
             |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose().map_err(Error::internal);
@@ -95,7 +96,7 @@ impl Row {
             kind: of.kind,
             message_type: message_type
                 .ok_or_else(|| Error::internal(format!("message type {} is not in the catalogue", of.type_id)))?,
-            content: Content {
+            content: NotificationContent {
                 title: of.title,
                 body: of.body,
                 link: of.link,
@@ -104,7 +105,7 @@ impl Row {
             },
             sender: of.sender_id,
             receiver: of.receiver_id,
-            target: of.target_type.zip(of.target_id).map(|(target_type, id)| Target { target_type, id }),
+            target: of.target_type.zip(of.target_id).map(|(target_type, id)| ActionTarget { target_type, id }),
             action,
             audience: serde_json::from_str(&of.audience).map_err(Error::internal)?,
             created_at: of.created_at,
@@ -116,24 +117,25 @@ impl Row {
             audience_size: of.audience_size,
             delivered_count: of.delivered_count,
             read_count: of.read_count,
-            raised: raised(of.rule, of.row_key.as_deref())?,
-            sent_by: of.sent_by.as_deref().and_then(Actor::read),
+            raised: parse_raised(of.rule, of.row_key.as_deref())?,
+            sent_by: of.sent_by.as_deref().and_then(StaffActor::parse_stored),
         })
     }
 }
 
-fn raised(rule: Option<String>, key: Option<&str>) -> Result<Option<Raised>> {
+fn parse_raised(rule: Option<String>, key: Option<&str>) -> Result<Option<RuleOrigin>> {
     let Some((rule, key)) = rule.zip(key) else { return Ok(None) };
-    Ok(Some(Raised { rule, key: serde_json::from_str(key).map_err(Error::internal)? }))
+    Ok(Some(RuleOrigin { rule, key: serde_json::from_str(key).map_err(Error::internal)? }))
 }
 
 /// The notifications sent under these stored idempotency keys, each with its key.
-async fn by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, Kept)>> {
+async fn find_by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, EarlierSend)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {
-        let some = statement::with_keys(db, tenant, keys).rows::<statement::Keyed>(db).await?;
-        let kept = |of: statement::Keyed| {
-            (of.idempotency_key, Kept { id: of.id, fingerprint: of.fingerprint, publish_at: of.publish_at })
+        let some =
+            statement::select_by_keys(db, tenant, keys).fetch_by_name::<statement::KeyedNotification>(db).await?;
+        let kept = |of: statement::KeyedNotification| {
+            (of.idempotency_key, EarlierSend { id: of.id, fingerprint: of.fingerprint, publish_at: of.publish_at })
         };
         found.extend(some.into_iter().map(kept));
     }

@@ -16,7 +16,7 @@ const SCHEDULED: i64 = 10_000;
 
 /// A tenant's send rate, and its scheduled notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct SendRate {
     /// Log entries of the last minute and of the last hour.
     pub last_minute: i64,
     pub last_hour: i64,
@@ -27,15 +27,15 @@ pub struct Pace {
 }
 
 /// Four statements, each a probe, except the scheduled ones: a range of their key, of about 10,000 rows at most.
-pub async fn pace(app: &App, tenant: &Tenant) -> Result<Pace> {
+pub async fn load_send_rate(app: &App, tenant: &Tenant) -> Result<SendRate> {
     let (db, now) = (&app.db.read, app.now());
     let (minute, hour) =
-        (user::before(db, tenant, now - 60_000).await?, user::before(db, tenant, now - 3_600_000).await?);
+        (user::seq_before(db, tenant, now - 60_000).await?, user::seq_before(db, tenant, now - 3_600_000).await?);
     let end = Tenants::of_tenant(tenant.id).select_only().column(Column::LastSeq).into_tuple::<Seq>();
     let end = end.one(db).await?.unwrap_or_default().0;
-    let waiting = statement::scheduled(db, tenant, SCHEDULED + 1).await?;
+    let waiting = statement::count_scheduled(db, tenant, SCHEDULED + 1).await?;
     let is_all = waiting.many <= SCHEDULED;
-    Ok(Pace {
+    Ok(SendRate {
         last_minute: (end - minute).max(0),
         last_hour: (end - hour).max(0),
         scheduled: (waiting.many.min(SCHEDULED), is_all),

@@ -8,47 +8,47 @@ use entity::notification::{Column, Entity as Notifications};
 use entity::prelude::*;
 use entity::publication;
 
-use super::envelope::{Envelope, Recipients};
-use super::{Kind, statement};
+use super::envelope::{NotificationRouting, RecipientIds};
+use super::{NotificationKind, statement};
 use crate::clock::Millis;
 use crate::database::Transaction;
-use crate::domain::channel::{self, Audience, Code};
+use crate::domain::channel::{self, ChannelAudience, ChannelCode};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 
 /// A notification with its seq.
 #[derive(Clone, Copy)]
-pub(super) struct Publication<'a> {
-    pub envelope: &'a Envelope,
+pub(super) struct NewPublication<'a> {
+    pub envelope: &'a NotificationRouting,
     pub seq: Seq,
     pub expires_at: Option<Millis>,
 }
 
 /// The channels of notifications: groups, which cannot be deleted before the transaction ends, and targets and senders
 /// of reminders.
-pub(super) async fn listened(
+pub(super) async fn load_channels(
     txn: &Transaction,
     tenant: &Tenant,
-    envelopes: &[&Envelope],
-) -> Result<HashMap<Code, Audience>> {
-    let codes: Vec<Code> = envelopes.iter().copied().flat_map(heard_on).collect();
-    let mut channels = channel::audiences(txn, tenant, &codes).await?;
-    let group = |code| if let Code::Group(code) = code { Some(code) } else { None };
+    envelopes: &[&NotificationRouting],
+) -> Result<HashMap<ChannelCode, ChannelAudience>> {
+    let codes: Vec<ChannelCode> = envelopes.iter().copied().flat_map(channel_codes).collect();
+    let mut channels = channel::find_audiences(txn, tenant, &codes).await?;
+    let group = |code| if let ChannelCode::Group(code) = code { Some(code) } else { None };
     let mut groups: Vec<String> = codes.into_iter().filter_map(group).collect();
     groups.sort_unstable();
     groups.dedup();
     for (code, group) in channel::held_groups(txn, tenant, &groups).await? {
-        channels.insert(Code::Group(code), Audience { channel: group.channel, groups: Vec::new() });
+        channels.insert(ChannelCode::Group(code), ChannelAudience { channel: group.channel, groups: Vec::new() });
     }
     Ok(channels)
 }
 
-fn heard_on(of: &Envelope) -> Vec<Code> {
+fn channel_codes(of: &NotificationRouting) -> Vec<ChannelCode> {
     match (&of.recipients, &of.target, &of.action) {
-        (Recipients::Groups, ..) => of.audience.groups.iter().cloned().map(Code::Group).collect(),
-        (Recipients::Subscribers, Some(target), Some((action, _))) => {
-            let actor = of.sender.map(|sender| Code::Actor(sender.0));
+        (RecipientIds::Groups, ..) => of.audience.groups.iter().cloned().map(ChannelCode::Group).collect(),
+        (RecipientIds::Subscribers, Some(target), Some((action, _))) => {
+            let actor = of.sender.map(|sender| ChannelCode::Actor(sender.0));
             std::iter::once(target.channel(action)).chain(actor).collect()
         }
         _ => Vec::new(),
@@ -56,54 +56,54 @@ fn heard_on(of: &Envelope) -> Vec<Code> {
 }
 
 /// How many of the named users received each notification, if not all did.
-pub(super) type Delivered = HashMap<Seq, i64>;
+pub(super) type DeliveredCounts = HashMap<Seq, i64>;
 
 /// Publishes to channels, and adds items to the inboxes of named users. The commit notifies open sessions.
 ///
-/// `channels` is the result of [`listened`] for the same envelopes.
-pub(super) async fn publish(
+/// `channels` is the result of [`load_channels`] for the same envelopes.
+pub(super) async fn publish_all(
     txn: &Transaction,
     tenant: &Tenant,
-    all: &[Publication<'_>],
-    channels: &HashMap<Code, Audience>,
+    all: &[NewPublication<'_>],
+    channels: &HashMap<ChannelCode, ChannelAudience>,
     now: Millis,
-) -> Result<Delivered> {
-    let (mut notice, mut delivered) = (Notice::of(tenant.id), Delivered::new());
-    notice.channels = publications(txn, tenant, all, channels).await?;
-    messages(txn, tenant, all, (&mut delivered, now)).await?;
-    for of in all.iter().filter(|of| of.envelope.kind == Kind::Announcement) {
-        announce_by_name(txn, tenant, of, (&mut delivered, now)).await?;
+) -> Result<DeliveredCounts> {
+    let (mut notice, mut delivered) = (Notice::for_tenant(tenant.id), DeliveredCounts::new());
+    notice.channels = insert_publications(txn, tenant, all, channels).await?;
+    deliver_messages(txn, tenant, all, (&mut delivered, now)).await?;
+    for of in all.iter().filter(|of| of.envelope.kind == NotificationKind::Announcement) {
+        deliver_announcement(txn, tenant, of, (&mut delivered, now)).await?;
     }
-    notice.users.extend(all.iter().flat_map(|of| of.envelope.named()));
+    notice.users.extend(all.iter().flat_map(|of| of.envelope.named_users()));
     notice.users.sort_unstable();
     notice.users.dedup();
     notice.seqs.extend(all.first().zip(all.last()).map(|(first, last)| (first.seq, last.seq)));
-    txn.tell(notice);
+    txn.notify(notice);
     Ok(delivered)
 }
 
 /// Inserts publications and returns their channels. A reminder that no user ever subscribed to has none.
-async fn publications(
+async fn insert_publications(
     txn: &Transaction,
     tenant: &Tenant,
-    all: &[Publication<'_>],
-    channels: &HashMap<Code, Audience>,
+    all: &[NewPublication<'_>],
+    channels: &HashMap<ChannelCode, ChannelAudience>,
 ) -> Result<Vec<ChannelId>> {
     let mut rows: Vec<[Value; 7]> = Vec::new();
     let mut heard_by = Vec::new();
-    for Publication { envelope, seq, expires_at } in all {
+    for NewPublication { envelope, seq, expires_at } in all {
         let mut heard: Vec<ChannelId> = match &envelope.recipients {
-            Recipients::Everyone => vec![tenant.everyone],
-            Recipients::Users(_) => Vec::new(),
-            Recipients::Groups | Recipients::Subscribers => {
-                let audiences = heard_on(envelope).into_iter().filter_map(|code| channels.get(&code));
+            RecipientIds::Everyone => vec![tenant.everyone],
+            RecipientIds::Users(_) => Vec::new(),
+            RecipientIds::Groups | RecipientIds::Subscribers => {
+                let audiences = channel_codes(envelope).into_iter().filter_map(|code| channels.get(&code));
                 audiences.flat_map(|audience| audience.groups.iter().chain([&audience.channel])).copied().collect()
             }
         };
         heard.sort_unstable();
         heard.dedup();
         // Only reminders are hidden from their own actor: operators read their own announcements.
-        let actor = envelope.sender.filter(|_| envelope.kind == Kind::Reminder);
+        let actor = envelope.sender.filter(|_| envelope.kind == NotificationKind::Reminder);
         heard_by.extend_from_slice(&heard);
         for channel in heard {
             rows.push([
@@ -126,29 +126,29 @@ async fn publications(
         publication::Column::ActorId,
         publication::Column::ExpiresAt,
     ];
-    insert(txn, columns, rows, Existing::Refused).await?;
+    insert(txn, columns, rows, ExistingRows::Refused).await?;
     heard_by.sort_unstable();
     heard_by.dedup();
     Ok(heard_by)
 }
 
 /// Adds messages to the inboxes of their receivers in one statement, and records those that the receivers do not want.
-async fn messages(
+async fn deliver_messages(
     txn: &Transaction,
     tenant: &Tenant,
-    all: &[Publication<'_>],
-    (delivered, now): (&mut Delivered, Millis),
+    all: &[NewPublication<'_>],
+    (delivered, now): (&mut DeliveredCounts, Millis),
 ) -> Result<()> {
-    let messages = all.iter().filter(|of| of.envelope.kind == Kind::Message);
+    let messages = all.iter().filter(|of| of.envelope.kind == NotificationKind::Message);
     let seqs: Vec<Seq> = messages.map(|of| of.seq).collect();
     if seqs.is_empty() {
         return Ok(());
     }
-    if statement::messages(txn, tenant, &seqs, now).await? == seqs.len() as u64 {
+    if statement::insert_message_items(txn, tenant, &seqs, now).await? == seqs.len() as u64 {
         return Ok(());
     }
-    let nobodys = statement::nobodys(txn, tenant, &seqs).await?;
-    let undelivered = Notifications::update_of_tenant(tenant.id).filter(Column::Seq.among(txn, &nobodys));
+    let nobodys = statement::find_undelivered(txn, tenant, &seqs).await?;
+    let undelivered = Notifications::update_of_tenant(tenant.id).filter(Column::Seq.is_in_list(txn, &nobodys));
     undelivered.col_expr(Column::DeliveredCount, Expr::val(0_i64)).exec(txn).await?;
     delivered.extend(nobodys.into_iter().map(|seq| (seq, 0)));
     Ok(())
@@ -156,20 +156,20 @@ async fn messages(
 
 /// Adds an announcement to the inboxes of named users, in one statement per thousand, and records how many want it if
 /// not all do. If it is also delivered to outbound destinations, stores the named users.
-async fn announce_by_name(
+async fn deliver_announcement(
     txn: &Transaction,
     tenant: &Tenant,
-    of: &Publication<'_>,
-    (delivered, now): (&mut Delivered, Millis),
+    of: &NewPublication<'_>,
+    (delivered, now): (&mut DeliveredCounts, Millis),
 ) -> Result<()> {
-    let named = of.envelope.named();
+    let named = of.envelope.named_users();
     let mut made = 0;
     for users in named.chunks(LIST) {
-        made += statement::announcement(txn, tenant, of.seq, users, now).await?;
+        made += statement::insert_announcement_items(txn, tenant, of.seq, users, now).await?;
     }
     if !of.envelope.message_type.delivery.is_empty() {
         for users in named.chunks(LIST) {
-            statement::keep_named(txn, tenant, of.seq, users).await?;
+            statement::insert_named_users(txn, tenant, of.seq, users).await?;
         }
     }
     if made < named.len() as u64 {

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::batch::Outcome;
-use super::draft::{Prepared, prepare};
-use super::input::Input;
-use super::{Notification, commit, load};
+use super::batch::DraftOutcome;
+use super::draft::{PreparedDrafts, prepare_drafts};
+use super::input::NotificationInput;
+use super::{Notification, commit, load_by_ids};
 use crate::app::App;
 use crate::domain::catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::By;
+use crate::domain::user::PerformedBy;
 use crate::error::{Error, Result};
 use crate::model::check;
 
@@ -22,7 +22,7 @@ const TRIES: usize = 20;
 
 /// The outcome of one input.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SendResult {
     pub notification: Notification,
     /// The idempotency key was used before, and nothing new was sent.
     pub is_replayed: bool,
@@ -36,57 +36,57 @@ pub struct Sent {
 pub async fn send(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
-    by: By<'_>,
-    inputs: &[Input],
+    by: PerformedBy<'_>,
+    inputs: &[NotificationInput],
     path: impl Fn(usize) -> String,
-) -> Result<Vec<Sent>> {
-    check::count("inputs", inputs.len(), INPUTS)?;
+) -> Result<Vec<SendResult>> {
+    check::at_most("inputs", inputs.len(), INPUTS)?;
     if inputs.is_empty() {
         return Ok(Vec::new());
     }
-    let (outcomes, sent) = committed(app, tenant, by, inputs, path).await?;
+    let (outcomes, sent) = commit_inputs(app, tenant, by, inputs, path).await?;
     let mut outcomes = outcomes.into_iter();
-    let outcome = |place| sent.get(&place).map_or_else(|| outcomes.next(), |id| Some(Outcome::Replayed(*id)));
-    let outcomes: Vec<Outcome> = (0..inputs.len()).filter_map(outcome).collect();
-    let number = |outcome: &Outcome| match outcome {
-        Outcome::Replayed(id) => Some(*id),
-        Outcome::New(_) => None,
+    let outcome = |place| sent.get(&place).map_or_else(|| outcomes.next(), |id| Some(DraftOutcome::Replayed(*id)));
+    let outcomes: Vec<DraftOutcome> = (0..inputs.len()).filter_map(outcome).collect();
+    let number = |outcome: &DraftOutcome| match outcome {
+        DraftOutcome::Replayed(id) => Some(*id),
+        DraftOutcome::New(_) => None,
     };
     let earlier: Vec<i64> = outcomes.iter().filter_map(number).collect();
     let mut replayed: HashMap<i64, Notification> = HashMap::new();
     if !earlier.is_empty() {
-        replayed.extend(load(app, tenant, &earlier).await?.into_iter().map(|of| (of.id, of)));
+        replayed.extend(load_by_ids(app, tenant, &earlier).await?.into_iter().map(|of| (of.id, of)));
     }
     let sent = |outcome| match outcome {
-        Outcome::New(notification) => Ok(Sent { notification: *notification, is_replayed: false }),
-        Outcome::Replayed(id) => {
+        DraftOutcome::New(notification) => Ok(SendResult { notification: *notification, is_replayed: false }),
+        DraftOutcome::Replayed(id) => {
             let notification = replayed.get(&id).cloned();
             let notification =
                 notification.ok_or_else(|| Error::internal("the notification of an earlier send is missing"))?;
-            Ok(Sent { notification, is_replayed: true })
+            Ok(SendResult { notification, is_replayed: true })
         }
     };
     outcomes.into_iter().map(sent).collect()
 }
 
 /// The outcomes of the drafts, and the notifications sent before by the positions of their inputs.
-async fn committed(
+async fn commit_inputs(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
-    by: By<'_>,
-    inputs: &[Input],
+    by: PerformedBy<'_>,
+    inputs: &[NotificationInput],
     path: impl Fn(usize) -> String,
-) -> Result<(Vec<Outcome>, HashMap<usize, i64>)> {
-    let mut catalogue = catalogue::cached(app, tenant).await?;
+) -> Result<(Vec<DraftOutcome>, HashMap<usize, i64>)> {
+    let mut catalogue = catalogue::load_cached(app, tenant).await?;
     for _ in 0..TRIES {
-        let Prepared { drafts, sent } = prepare(app, tenant, by, (inputs, catalogue), &path).await?;
+        let PreparedDrafts { drafts, sent } = prepare_drafts(app, tenant, by, (inputs, catalogue), &path).await?;
         if drafts.is_empty() {
             return Ok((Vec::new(), sent));
         }
-        if let Ok(outcomes) = commit::commit(app, tenant, drafts).await? {
+        if let Ok(outcomes) = commit::commit_drafts(app, tenant, drafts).await? {
             return Ok((outcomes, sent));
         }
-        catalogue = catalogue::current(app, tenant).await?;
+        catalogue = catalogue::load_current(app, tenant).await?;
     }
     Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()))
 }

@@ -6,40 +6,40 @@ use std::sync::Arc;
 use entity::ids::UserId;
 use entity::prelude::LIST;
 
-use super::{Notification, load};
+use super::{Notification, load_by_ids};
 use crate::app::App;
 use crate::domain::catalogue::{self, Catalogue};
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, Profile};
+use crate::domain::user::{self, UserProfile};
 use crate::error::Result;
-use crate::model::item::{Content, OwnText, Rendered};
+use crate::model::item::{ItemContent, RenderedTexts, SenderTexts};
 
 /// Notifications with the data needed to show them.
 #[derive(Debug)]
-pub struct Shown {
+pub struct DisplayedNotifications {
     notifications: HashMap<i64, Notification>,
-    users: HashMap<UserId, Profile>,
+    users: HashMap<UserId, UserProfile>,
     catalogue: Arc<Catalogue>,
 }
 
 /// The notifications with these numbers. Missing ones are left out. Takes a few statements, however many numbers.
-pub async fn shown(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<Shown> {
+pub async fn load_for_display(app: &App, tenant: &Tenant, ids: &[i64]) -> Result<DisplayedNotifications> {
     let mut notifications = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(LIST) {
-        notifications.extend(load(app, tenant, ids).await?.into_iter().map(|of| (of.id, of)));
+        notifications.extend(load_by_ids(app, tenant, ids).await?.into_iter().map(|of| (of.id, of)));
     }
     let named = notifications.values().flat_map(|of| [of.sender, of.receiver]).flatten();
     let mut named: Vec<UserId> = named.collect();
     named.sort_unstable();
     named.dedup();
-    let users = if named.is_empty() { HashMap::new() } else { user::profiles(app, tenant, &named).await? };
-    let catalogue = catalogue::cached(app, tenant).await?;
-    Ok(Shown { notifications, users, catalogue })
+    let users = if named.is_empty() { HashMap::new() } else { user::load_profiles(app, tenant, &named).await? };
+    let catalogue = catalogue::load_cached(app, tenant).await?;
+    Ok(DisplayedNotifications { notifications, users, catalogue })
 }
 
-impl Shown {
+impl DisplayedNotifications {
     /// The notification with this number.
-    pub fn of(&self, id: i64) -> Option<&Notification> {
+    pub fn get(&self, id: i64) -> Option<&Notification> {
         self.notifications.get(&id)
     }
 
@@ -49,15 +49,15 @@ impl Shown {
     }
 
     /// The content, rendered with the template of its type.
-    pub fn content(&self, of: &Notification) -> Content {
+    pub fn render_content(&self, of: &Notification) -> ItemContent {
         let sender = of.sender.and_then(|sender| self.users.get(&sender).cloned());
-        content(of, sender, self.catalogue.clone())
+        render_content(of, sender, self.catalogue.clone())
     }
 }
 
 /// The content of a notification with its sender, rendered with the template of its type.
-pub fn content(of: &Notification, sender: Option<Profile>, catalogue: Arc<Catalogue>) -> Content {
-    Content {
+pub fn render_content(of: &Notification, sender: Option<UserProfile>, catalogue: Arc<Catalogue>) -> ItemContent {
+    ItemContent {
         notification: of.id,
         kind: of.kind,
         message_type: of.message_type.clone(),
@@ -67,13 +67,13 @@ pub fn content(of: &Notification, sender: Option<Profile>, catalogue: Arc<Catalo
         sender,
         target: of.target.clone(),
         action: of.action.clone(),
-        own: OwnText {
+        own: SenderTexts {
             title: of.content.title.clone(),
             body: of.content.body.clone(),
             link: of.content.link.clone(),
             params: of.content.params.clone().unwrap_or_default(),
         },
         catalogue,
-        rendered: Rendered::default(),
+        rendered: RenderedTexts::default(),
     }
 }

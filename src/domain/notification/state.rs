@@ -1,21 +1,21 @@
 //! Imported messages keep the state (read, archived) that they had in the other system.
 
-use entity::inbox_item::{Column, State};
+use entity::inbox_item::{Column, ItemState};
 use entity::prelude::*;
 
 use super::Notification;
-use super::draft::Draft;
-use super::input::Past;
+use super::draft::NotificationDraft;
+use super::input::ImportedState;
 use crate::database::Transaction;
-use crate::domain::tally::{self, Reader, Reading};
+use crate::domain::tally::{self, ReadChange, ReaderInfo};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
 /// Gives items that this transaction has just inserted the state that they had in the other system.
-pub(super) async fn keep(
+pub(super) async fn store_imported_state(
     txn: &Transaction,
     tenant: &Tenant,
-    drafts: &[&Draft],
+    drafts: &[&NotificationDraft],
     written: &[Notification],
 ) -> Result<()> {
     let (mut rows, mut read): (Vec<[Value; 6]>, Vec<_>) = (Vec::new(), Vec::new());
@@ -23,7 +23,7 @@ pub(super) async fn keep(
         let (Some(past), Some(receiver), Some(seq)) = (&draft.past, draft.envelope.receiver(), of.seq) else {
             continue;
         };
-        let Some(state) = state(past) else { continue };
+        let Some(state) = item_state(past) else { continue };
         if past.read_at.is_some() {
             read.push(seq);
         }
@@ -38,19 +38,19 @@ pub(super) async fn keep(
         ]);
     }
     let columns = [Column::UserId, Column::Seq, Column::TypeId, Column::State, Column::ReadAt, Column::ArchivedAt];
-    let merged = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
+    let merged = ExistingRows::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
     insert(txn, columns, rows, merged).await?;
     // They were read elsewhere, some time ago: no webhook is sent.
-    let readings = read.into_iter().map(|seq| Reading { seq, by: 1, reader: Reader::default() });
-    tally::marked(txn, tenant, readings).await
+    let readings = read.into_iter().map(|seq| ReadChange { seq, by: 1, reader: ReaderInfo::default() });
+    tally::record_changes(txn, tenant, readings).await
 }
 
 /// `None` if the receiver has neither read nor archived the message.
-fn state(past: &Past) -> Option<State> {
+fn item_state(past: &ImportedState) -> Option<ItemState> {
     match (past.read_at, past.archived_at) {
         (None, None) => None,
-        (Some(_), None) => Some(State::Read),
-        (Some(_), Some(_)) => Some(State::ArchivedRead),
-        (None, Some(_)) => Some(State::ArchivedUnread),
+        (Some(_), None) => Some(ItemState::Read),
+        (Some(_), Some(_)) => Some(ItemState::ArchivedRead),
+        (None, Some(_)) => Some(ItemState::ArchivedUnread),
     }
 }

@@ -4,33 +4,34 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::envelope::message_type;
-use super::input::{Addressees, Input};
+use super::envelope::find_message_type;
+use super::input::{Addressees, NotificationInput};
 use crate::app::App;
 use crate::domain::catalogue::Catalogue;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, Profile};
+use crate::domain::user::{self, UserProfile};
 use crate::error::{Error, Result};
-use crate::model::template::{Scene, TargetScene, Text, rendered};
+use crate::model::template::{TargetVariables, TemplateVariables, TextKind, render_template};
 
 /// The template errors of strict inputs that are not in `refused`, each with the input's position. Two statements if
 /// one of them has a sender, none otherwise.
-pub(super) async fn flawed(
+pub(super) async fn check_templates(
     app: &App,
     tenant: &Tenant,
     catalogue: &Catalogue,
-    inputs: &[Input],
+    inputs: &[NotificationInput],
     refused: &[(usize, Error)],
 ) -> Result<Vec<(usize, Error)>> {
-    let mut strict: BTreeMap<usize, &Input> = inputs.iter().enumerate().filter(|(_, input)| input.is_strict).collect();
+    let mut strict: BTreeMap<usize, &NotificationInput> =
+        inputs.iter().enumerate().filter(|(_, input)| input.is_strict).collect();
     for (place, _) in refused {
         strict.remove(place);
     }
     let senders: Vec<String> = strict.values().filter_map(|input| input.sender.clone()).collect();
-    let senders = profiles(app, tenant, &senders).await?;
+    let senders = load_profiles(app, tenant, &senders).await?;
     let mut flawed = Vec::new();
     for (place, input) in strict {
-        let flaws = flaws(catalogue, input, &senders)?;
+        let flaws = template_errors(catalogue, input, &senders)?;
         if !flaws.is_empty() {
             let (code, flaws) = (&input.message_type, flaws.join("; "));
             let what = format!("makes the template of {code:?} fail: {flaws}: fix it, or send without strict");
@@ -41,17 +42,21 @@ pub(super) async fn flawed(
 }
 
 /// By the backend's ids.
-async fn profiles(app: &App, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, Profile>> {
+async fn load_profiles(app: &App, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, UserProfile>> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = user::find(app, tenant, ids).await?.into_values().collect::<Vec<_>>();
-    let profiles = user::profiles(app, tenant, &rows).await?;
+    let rows = user::find_existing(app, tenant, ids).await?.into_values().collect::<Vec<_>>();
+    let profiles = user::load_profiles(app, tenant, &rows).await?;
     Ok(profiles.into_values().map(|of| (of.external_id.clone(), of)).collect())
 }
 
-fn flaws(catalogue: &Catalogue, input: &Input, senders: &HashMap<String, Profile>) -> Result<Vec<String>> {
-    let kind = message_type(catalogue, &input.message_type)?;
+fn template_errors(
+    catalogue: &Catalogue,
+    input: &NotificationInput,
+    senders: &HashMap<String, UserProfile>,
+) -> Result<Vec<String>> {
+    let kind = find_message_type(catalogue, &input.message_type)?;
     let Some(template) = &kind.template else { return Ok(Vec::new()) };
     let sender = |id: &String| {
         let known = senders.get(id);
@@ -60,11 +65,11 @@ fn flaws(catalogue: &Catalogue, input: &Input, senders: &HashMap<String, Profile
     };
     let (target, action) = match &input.addressees {
         Addressees::Subscribers { target_type, target_id, action } => {
-            (Some(TargetScene { r#type: target_type, id: target_id }), Some(action.as_str()))
+            (Some(TargetVariables { r#type: target_type, id: target_id }), Some(action.as_str()))
         }
         _ => (None, None),
     };
-    let scene = Scene {
+    let scene = TemplateVariables {
         params: input.content.params.as_ref().unwrap_or(&Value::Null),
         data: input.content.data.as_ref().unwrap_or(&Value::Null),
         sender: input.sender.as_ref().map(sender).unwrap_or_default(),
@@ -72,6 +77,6 @@ fn flaws(catalogue: &Catalogue, input: &Input, senders: &HashMap<String, Profile
         action,
         shown: None,
     };
-    let flaw = |text| rendered(template, text, &scene).err();
-    Ok([Text::Title, Text::Body, Text::Link].into_iter().filter_map(flaw).collect())
+    let flaw = |text| render_template(template, text, &scene).err();
+    Ok([TextKind::Title, TextKind::Body, TextKind::Link].into_iter().filter_map(flaw).collect())
 }

@@ -2,21 +2,21 @@
 
 use entity::ids::Seq;
 use entity::notification::Column;
-use entity::prelude::{Existing, Value, insert};
+use entity::prelude::{ExistingRows, Value, insert};
 
 use serde_json::Value as Json;
 
-use super::draft::Draft;
+use super::draft::NotificationDraft;
 use super::{Notification, statement};
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::actor::Actor;
+use crate::model::actor::StaffActor;
 
 /// The place of a transaction's notifications in the log: from `first_seq` and `first_id` on. All have the same time
 /// except imported ones.
-pub(super) struct Head {
+pub(super) struct LogAllocation {
     pub first_seq: i64,
     pub first_id: i64,
     /// The time of the log entries, also shown to users. Expiry does not depend on it.
@@ -31,7 +31,7 @@ pub(super) struct Head {
 
 /// How many seqs and notification numbers a transaction takes.
 #[derive(Clone, Copy)]
-pub(super) struct Take {
+pub(super) struct AllocationRequest {
     pub seqs: usize,
     pub ids: usize,
     /// The version of the catalogue that all drafts were prepared with.
@@ -47,12 +47,17 @@ pub(super) struct Take {
 ///
 /// Times never decrease along the log while the clocks of the nodes differ by less than [`LEAD`]. An entry further
 /// ahead was written by a wrong clock: the next one gets the current time again.
-pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Millis) -> Result<Option<Head>> {
+pub(super) async fn allocate_entries(
+    txn: &Transaction,
+    tenant: &Tenant,
+    take: AllocationRequest,
+    now: Millis,
+) -> Result<Option<LogAllocation>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
-    let newest = if take.holds_past { statement::newest(txn, tenant).await? } else { 0 };
-    let taken = statement::take(txn, tenant, (seqs, ids), take.catalogue_version, (take.at, now)).await?;
-    Ok(taken.map(|taken| Head {
+    let newest = if take.holds_past { statement::newest_entry_at(txn, tenant).await? } else { 0 };
+    let taken = statement::advance_head(txn, tenant, (seqs, ids), take.catalogue_version, (take.at, now)).await?;
+    Ok(taken.map(|taken| LogAllocation {
         first_seq: taken.last_seq.0 - seqs + 1,
         first_id: taken.last_notification_id - ids + 1,
         published_at: taken.published_at,
@@ -63,11 +68,11 @@ pub(super) async fn take(txn: &Transaction, tenant: &Tenant, take: Take, now: Mi
 }
 
 /// Inserts the notifications and returns them in the order of the drafts. Those published now have seqs in that order.
-pub(super) async fn notifications(
+pub(super) async fn insert_notifications(
     txn: &Transaction,
     tenant: &Tenant,
-    drafts: &[&Draft],
-    head: &Head,
+    drafts: &[&NotificationDraft],
+    head: &LogAllocation,
 ) -> Result<Vec<Notification>> {
     let mut written = Vec::with_capacity(drafts.len());
     let mut values = Vec::with_capacity(drafts.len());
@@ -75,20 +80,25 @@ pub(super) async fn notifications(
     for (id, draft) in (head.first_id..).zip(drafts.iter().copied()) {
         let seq = if draft.publish_at.is_none() { seqs.next().map(Seq) } else { None };
         published_at = published_at.max(draft.begins_at(head.published_at));
-        let notification = notification(draft, head, id, seq.map(|seq| (seq, published_at)));
-        values.push(row(tenant, draft, &notification)?);
+        let notification = build_notification(draft, head, id, seq.map(|seq| (seq, published_at)));
+        values.push(row_values(tenant, draft, &notification)?);
         written.push(notification);
     }
-    insert(txn, COLUMNS, values, Existing::Refused).await?;
+    insert(txn, COLUMNS, values, ExistingRows::Refused).await?;
     Ok(written)
 }
 
-fn notification(draft: &Draft, head: &Head, id: i64, published: Option<(Seq, Millis)>) -> Notification {
+fn build_notification(
+    draft: &NotificationDraft,
+    head: &LogAllocation,
+    id: i64,
+    published: Option<(Seq, Millis)>,
+) -> Notification {
     let envelope = &draft.envelope;
     let (seq, published_at) = published.unzip();
     let begins_at = draft.begins_at(head.now);
     // Counts every named user as delivered. `publish` subtracts users who do not want it.
-    let named = i64::try_from(envelope.named().len()).unwrap_or(i64::MAX);
+    let named = i64::try_from(envelope.named_users().len()).unwrap_or(i64::MAX);
     Notification {
         id,
         seq,
@@ -114,7 +124,7 @@ fn notification(draft: &Draft, head: &Head, id: i64, published: Option<(Seq, Mil
     }
 }
 
-/// In the order of [`row`].
+/// In the order of [`row_values`].
 const COLUMNS: [Column; 27] = [
     Column::TenantId,
     Column::Id,
@@ -145,7 +155,7 @@ const COLUMNS: [Column; 27] = [
     Column::SentBy,
 ];
 
-fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 27]> {
+fn row_values(tenant: &Tenant, draft: &NotificationDraft, of: &Notification) -> Result<[Value; 27]> {
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(ToString::to_string);
     Ok([
         tenant.id.into(),
@@ -174,6 +184,6 @@ fn row(tenant: &Tenant, draft: &Draft, of: &Notification) -> Result<[Value; 27]>
         draft.said.fingerprint.into(),
         of.raised.as_ref().map(|raised| raised.rule.clone()).into(),
         of.raised.as_ref().map(|raised| Json::Object(raised.key.clone()).to_string()).into(),
-        of.sent_by.as_ref().map(Actor::kept).into(),
+        of.sent_by.as_ref().map(StaffActor::stored_form).into(),
     ])
 }

@@ -10,30 +10,32 @@ use std::sync::Arc;
 use entity::ids::{Seq, UserId};
 
 use super::catalogue;
-use super::inbox::standing::{self, Reach, Verdict};
-use super::tenant::{Tenant, head};
+use super::inbox::standing::{self, FreshnessVerdict, ReadBound};
+use super::tenant::{Tenant, load_head};
 use super::view;
 use crate::app::App;
 use crate::error::{Error, Result};
 
-use reading::Want;
+use reading::OverviewJob;
 
-use crate::model::answer::Answer;
-pub use crate::model::overview::{Added, Count, Entry, Overview, TypeOverview, Wish};
-pub use question::{Stood, doubtful, still_standing};
-pub use statement::statement;
+use crate::model::answer::CachedResponse;
+pub use crate::model::overview::{
+    AddResult, BoundedCount, CachedOverview, OverviewRequest, TypeOverview, UserOverview,
+};
+pub use question::{CheckedEntry, count_still_valid, find_doubtful};
+pub use statement::overview_query;
 
 /// Rejects an invalid cap or an unknown type.
-pub async fn check(app: &App, tenant: &Tenant, wish: &Wish) -> Result<()> {
+pub async fn check_wish(app: &App, tenant: &Tenant, wish: &OverviewRequest) -> Result<()> {
     check_cap(wish)?;
     let types = wish.types.as_deref();
-    if catalogue::cached(app, tenant).await?.chosen("types", types).is_err() {
-        catalogue::current(app, tenant).await?.chosen("types", types)?;
+    if catalogue::load_cached(app, tenant).await?.select_types("types", types).is_err() {
+        catalogue::load_current(app, tenant).await?.select_types("types", types)?;
     }
     Ok(())
 }
 
-fn check_cap(wish: &Wish) -> Result<()> {
+fn check_cap(wish: &OverviewRequest) -> Result<()> {
     if wish.cap.is_some_and(|cap| cap < 1) {
         return Err(Error::bad_input("cap", "must be at least 1"));
     }
@@ -43,77 +45,77 @@ fn check_cap(wish: &Wish) -> Result<()> {
 /// Returns the overviews of users. Takes one statement if all are cached and valid, or if none is cached; two if some
 /// have changed; plus a sync of inboxes that are behind. Views take one more for all users. (MySQL needs one statement
 /// per 2,000 pairs of user and type.) Concurrent requests share statements.
-pub async fn of(
+pub async fn load_overviews(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     users: &[UserId],
-    wish: &Wish,
-) -> Result<HashMap<UserId, Overview>> {
+    wish: &OverviewRequest,
+) -> Result<HashMap<UserId, UserOverview>> {
     check_cap(wish)?;
-    let inbox = Wish { views: None, ..wish.clone() };
-    let mut overviews = question::recall(app, tenant, users, &inbox).await?;
+    let inbox = OverviewRequest { views: None, ..wish.clone() };
+    let mut overviews = question::recall_valid(app, tenant, users, &inbox).await?;
     let others: Vec<UserId> = users.iter().filter(|user| !overviews.contains_key(user)).copied().collect();
     if !others.is_empty() {
-        overviews.extend(anew(app, tenant, &others, inbox).await?);
+        overviews.extend(read_from_database(app, tenant, &others, inbox).await?);
     }
     if let Some(first) = wish.views {
-        for (user, unread) in view::unread_of(app, users, first).await? {
+        for (user, unread) in view::load_unread(app, users, first).await? {
             overviews.entry(user).and_modify(|overview| overview.views = unread);
         }
     }
     if overviews.len() < users.len() {
         // A user was erased. This notes the erasure, so that a retry looks the ids up again.
-        head(&app.db.read, tenant).await?;
+        load_head(&app.db.read, tenant).await?;
     }
     Ok(overviews)
 }
 
 /// Returns the cached response to this request and the current cursor, if the response is still valid. Costs one shared
 /// statement, or none on a miss.
-pub async fn answered(
+pub async fn find_cached_response(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     user: UserId,
     request: i64,
-) -> Result<Option<(Arc<Answer>, Seq)>> {
+) -> Result<Option<(Arc<CachedResponse>, Seq)>> {
     let Some(answer) = app.caches.answers.find(user, |of| of.request == request) else { return Ok(None) };
-    let held = question::hold(app, tenant, answer.proofs.clone()).await?;
+    let held = question::check_validity(app, tenant, answer.proofs.clone()).await?;
     let cursors: Option<Vec<Seq>> = held.into_iter().collect();
     // All validators hold up to the smallest of these positions, and nothing newer concerns this user.
     Ok(cursors.and_then(|cursors| cursors.into_iter().min()).map(|cursor| (answer, cursor)))
 }
 
 /// Reads overviews from the database. Syncs inboxes that are behind first.
-pub async fn anew(
+pub async fn read_from_database(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     users: &[UserId],
-    wish: Wish,
-) -> Result<HashMap<UserId, Overview>> {
-    let mut catalogue = catalogue::cached(app, tenant).await?;
-    let (mut users, mut reach, mut overviews) = (users.to_vec(), Reach::End, HashMap::with_capacity(users.len()));
+    wish: OverviewRequest,
+) -> Result<HashMap<UserId, UserOverview>> {
+    let mut catalogue = catalogue::load_cached(app, tenant).await?;
+    let (mut users, mut reach, mut overviews) = (users.to_vec(), ReadBound::End, HashMap::with_capacity(users.len()));
     loop {
-        let want = match Want::new(&wish, &catalogue, reach) {
+        let want = match OverviewJob::new(&wish, &catalogue, reach) {
             Ok(want) => want,
             Err(error) => {
                 let seen = catalogue.version;
-                catalogue = catalogue::current(app, tenant).await?;
+                catalogue = catalogue::load_current(app, tenant).await?;
                 if catalogue.version == seen {
                     return Err(error);
                 }
                 continue;
             }
         };
-        let reading = reading::shared(app, tenant, &users, want).await?;
-        match standing::check(app, tenant, &reading.standings, &catalogue).await? {
-            Verdict::Outdated(newer) => catalogue = newer,
-            Verdict::WereBehind(behind) => {
+        let reading = reading::submit_read(app, tenant, &users, want).await?;
+        match standing::check_or_sync(app, tenant, &reading.standings, &catalogue).await? {
+            FreshnessVerdict::Outdated(newer) => catalogue = newer,
+            FreshnessVerdict::WereBehind(behind) => {
                 // The results of the other users are valid.
                 let stands = |user: &UserId| behind.binary_search(user).is_err();
                 overviews.extend(reading.overviews.into_iter().filter(|(user, _)| stands(user)));
-                (users, reach) = (behind, Reach::Cursor);
+                (users, reach) = (behind, ReadBound::Cursor);
             }
-            Verdict::Stands => {
+            FreshnessVerdict::Stands => {
                 overviews.extend(reading.overviews);
                 return Ok(overviews);
             }

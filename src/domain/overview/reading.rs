@@ -8,19 +8,19 @@ use entity::prelude::*;
 use futures_util::FutureExt;
 use sea_orm::{DbBackend, QueryResult};
 
-use super::statement::{Counts, Row, statement};
-use super::{Count, Overview, TypeOverview, Wish};
+use super::statement::{OverviewCounts, OverviewRow, overview_query};
+use super::{BoundedCount, OverviewRequest, TypeOverview, UserOverview};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Bounds, Party, Together};
+use crate::database::{BatchLimits, Batcher, Principal};
 use crate::domain::catalogue::{Catalogue, MessageType};
-use crate::domain::inbox::item::{self, Own};
-use crate::domain::inbox::standing::{Reach, Standing};
-use crate::domain::tenant::{Needs, Tenant};
+use crate::domain::inbox::item::{self, UserItemRow};
+use crate::domain::inbox::standing::{InboxPosition, ReadBound};
+use crate::domain::tenant::{Tenant, TenantContext};
 use crate::domain::view;
 use crate::error::Result;
-use crate::model::overview::Entry;
-use crate::model::proof::Proof;
+use crate::model::overview::CachedOverview;
+use crate::model::proof::CacheValidator;
 
 /// Users per batch. On PostgreSQL, 16 users in one batch cost half of 16 single reads; larger batches save no more.
 const USERS: usize = 16;
@@ -29,31 +29,31 @@ const USERS: usize = 16;
 const BRANCHES: usize = 2000;
 
 /// The batcher for requests of a tenant's users.
-type Readings = Together<Needs, (UserId, Arc<Want>), Reading>;
+type OverviewBatcher = Batcher<TenantContext, (UserId, Arc<OverviewJob>), OverviewReadResult>;
 
 /// The overview that a request wants.
 #[derive(Debug)]
-pub(super) struct Want {
-    wish: Wish,
+pub(super) struct OverviewJob {
+    wish: OverviewRequest,
     types: Vec<Arc<MessageType>>,
     /// The catalogue of `types`.
     catalogue: Arc<Catalogue>,
-    reach: Reach,
+    reach: ReadBound,
 }
 
 /// The result of a read.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct OverviewReadResult {
     /// How fresh the inboxes are.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<InboxPosition>,
     /// Empty if the catalogue has changed since.
-    pub overviews: HashMap<UserId, Overview>,
+    pub overviews: HashMap<UserId, UserOverview>,
 }
 
-impl Want {
+impl OverviewJob {
     /// Fails if the catalogue lacks one of the requested types.
-    pub fn new(wish: &Wish, catalogue: &Arc<Catalogue>, reach: Reach) -> Result<Self> {
-        let types = catalogue.chosen("types", wish.types.as_deref())?;
+    pub fn new(wish: &OverviewRequest, catalogue: &Arc<Catalogue>, reach: ReadBound) -> Result<Self> {
+        let types = catalogue.select_types("types", wish.types.as_deref())?;
         Ok(Self { wish: wish.clone(), types, catalogue: catalogue.clone(), reach })
     }
 
@@ -64,26 +64,39 @@ impl Want {
 }
 
 /// Reads overviews in one statement with other waiting requests. A request for 16 or more users gets its own.
-pub(super) async fn shared(app: &Arc<App>, tenant: &Arc<Tenant>, users: &[UserId], want: Want) -> Result<Reading> {
+pub(super) async fn submit_read(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    users: &[UserId],
+    want: OverviewJob,
+) -> Result<OverviewReadResult> {
     if users.len() >= USERS {
-        return read(app, tenant, users, &want).await;
+        return read_overviews(app, tenant, users, &want).await;
     }
-    let readings = tenant.queues.of(|| {
+    let readings = tenant.queues.get_or_create(|| {
         let connections = app.config.database.connections;
-        let mut bounds = Bounds::reading(connections, USERS);
+        let mut bounds = BatchLimits::for_reads(connections, USERS);
         if app.db.backend() == DbBackend::MySql {
             // Each user is a branch of the statement, so batching gains nothing.
-            bounds = Bounds { rounds: connections as usize, things: 1, ..bounds };
+            bounds = BatchLimits { rounds: connections as usize, things: 1, ..bounds };
         }
-        Readings::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
+        OverviewBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| read_batch(app, tenant, jobs).boxed(),
+            bounds,
+        )
     });
     let want = Arc::new(want);
-    readings.ask(|| (app.clone(), tenant.clone()), users.iter().map(|user| (*user, want.clone())).collect()).await
+    readings.submit(|| (app.clone(), tenant.clone()), users.iter().map(|user| (*user, want.clone())).collect()).await
 }
 
 /// Runs one statement for each different want.
-async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<(UserId, Arc<Want>)>]) -> Result<Vec<Result<Reading>>> {
-    let mut wants: Vec<(Arc<Want>, Vec<UserId>)> = Vec::new();
+async fn read_batch(
+    app: &App,
+    tenant: &Tenant,
+    jobs: &mut [Vec<(UserId, Arc<OverviewJob>)>],
+) -> Result<Vec<Result<OverviewReadResult>>> {
+    let mut wants: Vec<(Arc<OverviewJob>, Vec<UserId>)> = Vec::new();
     for (user, want) in jobs.iter().flatten() {
         match wants.iter_mut().find(|(known, _)| known.is_same(want)) {
             Some((_, users)) => users.push(*user),
@@ -94,11 +107,11 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<(UserId, Arc<Want>
     for (want, mut users) in wants {
         users.sort_unstable();
         users.dedup();
-        let reading = read(app, tenant, &users, &want).await?;
+        let reading = read_overviews(app, tenant, &users, &want).await?;
         readings.push((want, reading));
     }
-    let of = |job: &Vec<(UserId, Arc<Want>)>| {
-        let mut own = Reading::default();
+    let of = |job: &Vec<(UserId, Arc<OverviewJob>)>| {
+        let mut own = OverviewReadResult::default();
         for (user, want) in job {
             let Some((_, all)) = readings.iter().find(|(known, _)| known.is_same(want)) else { continue };
             own.standings.extend(all.standings.iter().find(|standing| standing.user == *user));
@@ -110,19 +123,24 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<(UserId, Arc<Want>
 }
 
 /// Reads overviews and caches them.
-async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Result<Reading> {
+async fn read_overviews(
+    app: &App,
+    tenant: &Tenant,
+    users: &[UserId],
+    want: &OverviewJob,
+) -> Result<OverviewReadResult> {
     let is_mysql = app.db.backend() == DbBackend::MySql;
     let at_once = if is_mysql { BRANCHES / want.types.len().max(1) } else { LIST };
-    let mut reading = Reading::default();
+    let mut reading = OverviewReadResult::default();
     for users in users.chunks(at_once.min(LIST)) {
         let now = app.now();
-        let statement = statement(app, tenant, users, &want.types, &want.wish, (want.reach, now)).into_statement();
+        let statement = overview_query(app, tenant, users, &want.types, &want.wish, (want.reach, now)).into_statement();
         let found = app.db.read.query_all_raw(statement).await?;
-        let rows = found.iter().map(|row| Ok((Row::read(row, 0)?, row))).collect::<Result<Vec<_>>>()?;
-        let is_of_catalogue = |((standing, _), _): &Row| standing.catalogue_version == want.catalogue.version;
+        let rows = found.iter().map(|row| Ok((OverviewRow::read_columns(row, 0)?, row))).collect::<Result<Vec<_>>>()?;
+        let is_of_catalogue = |((standing, _), _): &OverviewRow| standing.catalogue_version == want.catalogue.version;
         if rows.iter().all(|(row, _)| is_of_catalogue(row)) {
-            let overviews = assemble((app, tenant), &rows, want, now)?;
-            remember(app, &overviews, want);
+            let overviews = assemble_overviews((app, tenant), &rows, want, now)?;
+            cache_overviews(app, &overviews, want);
             reading.overviews.extend(overviews);
         }
         reading.standings.extend(rows.iter().map(|(((standing, _), _), _)| *standing));
@@ -132,45 +150,45 @@ async fn read(app: &App, tenant: &Tenant, users: &[UserId], want: &Want) -> Resu
 }
 
 /// Caches the overviews that have a cache validator.
-fn remember(app: &App, overviews: &HashMap<UserId, Overview>, want: &Want) {
-    if !app.caches.overviews.is_on() {
+fn cache_overviews(app: &App, overviews: &HashMap<UserId, UserOverview>, want: &OverviewJob) {
+    if !app.caches.overviews.is_enabled() {
         return;
     }
     for overview in overviews.values() {
         let Some(proof) = overview.proof.clone() else { continue };
-        let entry = Entry::new(want.wish.clone(), overview.clone(), want.catalogue.clone(), proof);
-        app.caches.overviews.keep(overview.user, entry);
+        let entry = CachedOverview::new(want.wish.clone(), overview.clone(), want.catalogue.clone(), proof);
+        app.caches.overviews.insert(overview.user, entry);
     }
 }
 
 /// Builds overviews from rows, each with its cache validator.
-fn assemble(
+fn assemble_overviews(
     (app, tenant): (&App, &Tenant),
-    rows: &[(Row, &QueryResult)],
-    want: &Want,
+    rows: &[(OverviewRow, &QueryResult)],
+    want: &OverviewJob,
     read_at: Millis,
-) -> Result<HashMap<UserId, Overview>> {
-    let Want { wish, catalogue, .. } = want;
-    let mut overviews: HashMap<UserId, (Overview, Option<Proof>)> = HashMap::new();
+) -> Result<HashMap<UserId, UserOverview>> {
+    let OverviewJob { wish, catalogue, .. } = want;
+    let mut overviews: HashMap<UserId, (UserOverview, Option<CacheValidator>)> = HashMap::new();
     for (((standing, stamp), of), row) in rows {
-        let begun = || (begin(standing, of, want), Proof::of(standing, *stamp, read_at));
+        let begun = || (empty_overview(standing, of, want), CacheValidator::for_inbox(standing, *stamp, read_at));
         let (overview, proof) = overviews.entry(standing.user).or_insert_with(begun);
         let Some((of_type, unread)) = of.type_id.zip(of.unread) else { continue };
         let Some(of_type) = overview.types.iter_mut().find(|of| of.message_type.id == of_type) else { continue };
-        of_type.unread = Count { count: unread, is_exact: true };
-        let Some(own) = Option::<Own>::read(row, Row::MANY)? else { continue };
-        let reading = item::Reading::by(app, tenant, catalogue, stamp.texts);
-        if let Some((edition, content)) = reading.content(own.seq, row, Row::MANY + Own::MANY)? {
-            of_type.latest = Some(item::over(&own, content));
+        of_type.unread = BoundedCount { count: unread, is_exact: true };
+        let Some(own) = Option::<UserItemRow>::read_columns(row, OverviewRow::MANY)? else { continue };
+        let reading = item::ContentReader::new(app, tenant, catalogue, stamp.texts);
+        if let Some((edition, content)) = reading.read_content(own.seq, row, OverviewRow::MANY + UserItemRow::MANY)? {
+            of_type.latest = Some(item::build_item(&own, content));
             if let Some(proof) = proof {
                 proof.senders.extend(edition.sender());
             }
         }
     }
-    let whole = |(user, (mut overview, proof)): (UserId, (Overview, Option<Proof>))| {
+    let whole = |(user, (mut overview, proof)): (UserId, (UserOverview, Option<CacheValidator>))| {
         let sum = overview.types.iter().map(|of| of.unread.count).sum();
-        overview.unread = Count::of(sum, wish.cap);
-        overview.types.iter_mut().for_each(|of| of.unread = Count::of(of.unread.count, wish.cap));
+        overview.unread = BoundedCount::with_cap(sum, wish.cap);
+        overview.types.iter_mut().for_each(|of| of.unread = BoundedCount::with_cap(of.unread.count, wish.cap));
         overview.proof = proof.map(|mut proof| {
             proof.senders.shrink_to_fit();
             Arc::new(proof)
@@ -181,14 +199,18 @@ fn assemble(
 }
 
 /// An overview with only the unseen count filled in.
-fn begin(standing: &Standing, of: &Counts, Want { wish, types, catalogue, .. }: &Want) -> Overview {
-    let none = Count { count: 0, is_exact: true };
+fn empty_overview(
+    standing: &InboxPosition,
+    of: &OverviewCounts,
+    OverviewJob { wish, types, catalogue, .. }: &OverviewJob,
+) -> UserOverview {
+    let none = BoundedCount { count: 0, is_exact: true };
     let of_type = |kind: &Arc<MessageType>| TypeOverview { message_type: kind.clone(), unread: none, latest: None };
-    Overview {
+    UserOverview {
         user: standing.user,
         unread: none,
-        unseen: Count::of(of.unseen.unwrap_or_default(), wish.cap),
-        views: view::Unread::default(),
+        unseen: BoundedCount::with_cap(of.unseen.unwrap_or_default(), wish.cap),
+        views: view::UnreadViews::default(),
         cap: wish.cap,
         types: types.iter().map(of_type).collect(),
         proof: None,

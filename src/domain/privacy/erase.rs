@@ -18,8 +18,8 @@ use sea_orm::sea_query::{CaseStatement, ExprTrait};
 
 use super::statement::NOTIFICATIONS;
 use crate::app::App;
-use crate::database::{Act, Transaction, transaction};
-use crate::domain::job::{self, Job, Next};
+use crate::database::{PendingAudit, Transaction, transaction};
+use crate::domain::job::{self, JobProgress, LockedJob};
 use crate::domain::notification::OF_USERS;
 use crate::domain::tenant::{self, Tenant};
 use crate::domain::{channel, tally, user as users};
@@ -35,16 +35,16 @@ const ROWS: u64 = 2000;
 ///
 /// From the first transaction on, a mention of the id creates a new user. The rest is done before this returns. If it
 /// is interrupted, any node continues it, and so does a repeated call.
-pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool> {
-    check::code("id", external_id)?;
-    let erased = transaction!(app.db, |txn| begin(txn, tenant, external_id, app.now()).await)?;
-    tenant::head(&app.db.read, tenant).await?;
-    let jobs = job::named(app, tenant, job::Kind::Erase, external_id).await?;
+pub async fn erase_user(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool> {
+    check::identifier("id", external_id)?;
+    let erased = transaction!(app.db, |txn| begin_erasure(txn, tenant, external_id, app.now()).await)?;
+    tenant::load_head(&app.db.read, tenant).await?;
+    let jobs = job::find_by_name(app, tenant, job::JobKind::Erase, external_id).await?;
     for &id in &jobs {
         while transaction!(app.db, |txn| {
-            let Some(job) = job::locked(txn, id).await? else { return Ok(false) };
-            let next = step(txn, tenant, &job).await?;
-            job::left(txn, id, next, app.now()).await
+            let Some(job) = job::lock_job(txn, id).await? else { return Ok(false) };
+            let next = run_step(txn, tenant, &job).await?;
+            job::save_progress(txn, id, next, app.now()).await
         })? {}
     }
     Ok(erased.is_some() || !jobs.is_empty())
@@ -54,37 +54,37 @@ pub async fn erase(app: &App, tenant: &Tenant, external_id: &str) -> Result<bool
 ///
 /// Every writer about users locks either their rows, or the tenant's row and then checks for erasures. So each of its
 /// rows is either visible when the job begins, or never written.
-async fn begin(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) -> Result<Option<UserId>> {
+async fn begin_erasure(txn: &Transaction, tenant: &Tenant, external_id: &str, now: i64) -> Result<Option<UserId>> {
     let named = User::of_tenant(tenant.id).filter(user::Column::ExternalId.eq(external_id));
     let Some(row) = named.for_update(txn).one(txn).await? else { return Ok(None) };
     let user = row.id;
-    Act::concerns([user]);
-    let since = users::before(txn, tenant, row.created_at).await?;
-    tally::leaving(txn, tenant, row.id, since).await?;
+    PendingAudit::set_subjects([user]);
+    let since = users::seq_before(txn, tenant, row.created_at).await?;
+    tally::record_erasure(txn, tenant, row.id, since).await?;
     User::delete_of_user(user).exec(txn).await?;
-    job::begin(txn, tenant, (job::Kind::Erase, user.0), Some(external_id), now).await?;
-    channel::close_actor(txn, tenant, user, now).await?;
+    job::create_job(txn, tenant, (job::JobKind::Erase, user.0), Some(external_id), now).await?;
+    channel::close_actor_channel(txn, tenant, user, now).await?;
     // The tenant's row last, because every send waits for it.
     let erased_count = entity::tenant::Column::ErasedCount;
     let count = entity::tenant::Entity::update_of_tenant(tenant.id);
     count.col_expr(erased_count, Expr::col(erased_count).add(1)).exec(txn).await?;
-    txn.tell(Notice { erased: vec![user], ..Notice::of(tenant.id) });
+    txn.notify(Notice { erased: vec![user], ..Notice::for_tenant(tenant.id) });
     Ok(Some(user))
 }
 
 /// Deletes a batch for an erased user: at place 0 of their own rows, from 1 on of their traces in sent notifications,
 /// from that number on.
-pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job) -> Result<Next> {
+pub async fn run_step(txn: &Transaction, tenant: &Tenant, job: &LockedJob) -> Result<JobProgress> {
     let user = UserId(job.subject);
     if job.place > 0 {
-        let next = erase_sent(txn, tenant, user, job.place).await?;
+        let next = erase_from_sent(txn, tenant, user, job.place).await?;
         // Notifications from them are shown without a sender now.
-        txn.tell(Notice { doubtful: next.is_none(), ..Notice::of(tenant.id) });
-        return Ok(next.map_or(Next::Done, |place| Next::At { place, due_at: 0 }));
+        txn.notify(Notice { doubtful: next.is_none(), ..Notice::for_tenant(tenant.id) });
+        return Ok(next.map_or(JobProgress::Done, |place| JobProgress::At { place, due_at: 0 }));
     }
     let end = end_of_batch(txn, user, inbox_item::Column::Seq).await?;
     // Their deliveries and reads stay counted.
-    tally::settle_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
+    tally::flush_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
     let mut is_more = delete_up_to(txn, user, inbox_item::Column::Seq, end).await?;
     is_more |= delete_batch(txn, user, read_mark::Column::ReadUpto).await?;
     is_more |= delete_batch(txn, user, subscription::Column::ChannelId).await?;
@@ -96,7 +96,7 @@ pub async fn step(txn: &Transaction, tenant: &Tenant, job: &Job) -> Result<Next>
         // Spans go last: they say what the counters still need from the remaining items.
         is_more = delete_batch(txn, user, tally_span::Column::AfterSeq).await?;
     }
-    Ok(Next::At { place: i64::from(!is_more), due_at: 0 })
+    Ok(JobProgress::At { place: i64::from(!is_more), due_at: 0 })
 }
 
 /// Deletes a batch of a user's rows of a table, in the order of `key`. Returns whether there may be more.
@@ -134,37 +134,42 @@ where
 /// to continue.
 ///
 /// Reads first, then changes rows by their keys, because MySQL would lock every row that it scans.
-pub(super) async fn erase_sent(txn: &Transaction, tenant: &Tenant, user: UserId, from: i64) -> Result<Option<i64>> {
+pub(super) async fn erase_from_sent(
+    txn: &Transaction,
+    tenant: &Tenant,
+    user: UserId,
+    from: i64,
+) -> Result<Option<i64>> {
     let (key, to) = (recipient::Column::NotificationId, recipient::Column::UserId);
-    for ids in naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
-        let delete = Recipient::delete_of_tenant(tenant.id).filter(key.among(txn, ids));
+    for ids in find_rows_naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
+        let delete = Recipient::delete_of_tenant(tenant.id).filter(key.is_in_list(txn, ids));
         delete.filter(to.eq(user)).exec(txn).await?;
     }
     let (key, to) = (notification::Column::Id, notification::Column::ReceiverId);
-    for ids in naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
-        let waiting = schedule::Column::NotificationId.among(txn, ids);
+    for ids in find_rows_naming(txn, tenant, (user, from), (key, to)).await?.chunks(LIST) {
+        let waiting = schedule::Column::NotificationId.is_in_list(txn, ids);
         Schedule::delete_of_tenant(tenant.id).filter(waiting).exec(txn).await?;
-        let delete = Notification::delete_of_tenant(tenant.id).filter(key.among(txn, ids));
+        let delete = Notification::delete_of_tenant(tenant.id).filter(key.is_in_list(txn, ids));
         delete.filter(to.eq(user)).exec(txn).await?;
     }
     let (by, said) = (notification::Column::SenderId, notification::Column::IdempotencyKey);
-    for ids in naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
+    for ids in find_rows_naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
         // A user's own key identifies them. The backend's key stays, so that a retry still sends nothing.
         let kept = CaseStatement::new().case(said.starts_with(OF_USERS), Expr::null()).finally(Expr::col(said));
         let part = Notification::update_of_tenant(tenant.id).col_expr(by, Expr::null()).col_expr(said, kept.into());
-        part.filter(key.among(txn, ids)).filter(by.eq(user)).exec(txn).await?;
+        part.filter(key.is_in_list(txn, ids)).filter(by.eq(user)).exec(txn).await?;
     }
     let (key, by) = (publication::Column::Seq, publication::Column::ActorId);
-    for seqs in naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
+    for seqs in find_rows_naming(txn, tenant, (user, from), (key, by)).await?.chunks(LIST) {
         let part = Publication::update_of_tenant(tenant.id).col_expr(by, Expr::null());
-        part.filter(key.among(txn, seqs)).filter(by.eq(user)).exec(txn).await?;
+        part.filter(key.is_in_list(txn, seqs)).filter(by.eq(user)).exec(txn).await?;
     }
     let next = from + NOTIFICATIONS;
     Ok((next <= end_of_sent(txn, tenant).await?).then_some(next))
 }
 
 /// The keys, in a part of the sent notifications, of rows that name a user in `column`.
-async fn naming<C: ColumnTrait>(
+async fn find_rows_naming<C: ColumnTrait>(
     txn: &Transaction,
     tenant: &Tenant,
     (user, from): (UserId, i64),

@@ -1,7 +1,7 @@
 //! Exports everything that is stored about a user, as JSON, in parts of bounded size.
 //!
 //! A part is a read without side effects. The caller asks again for a part that was interrupted, and continues with
-//! `next` on any node, at any time.
+//! `next_list` on any node, at any time.
 
 use chrono::Weekday;
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
@@ -10,21 +10,21 @@ use serde_json::{Map, Value, json};
 use super::erase::end_of_sent;
 use super::statement::NOTIFICATIONS;
 use crate::app::App;
-use crate::clock::{Millis, calendar};
-use crate::domain::channel::{self, Target, TopicSubscription};
-use crate::domain::inbox::Item;
-use crate::domain::inbox::page::{self, End, Window};
-use crate::domain::inbox::shelf::Side;
-use crate::domain::lane::Kind;
+use crate::clock::{Millis, to_date_time};
+use crate::domain::channel::{self, ActionTarget, TopicSubscription};
+use crate::domain::inbox::UserItem;
+use crate::domain::inbox::page::{self, PageEnd, PageWindow};
+use crate::domain::inbox::shelf::InboxSide;
+use crate::domain::lane::DestinationKind;
 use crate::domain::notification::{self, Notification};
-use crate::domain::preference::{self, ChannelPreference, Preference};
+use crate::domain::preference::{self, ChannelPreference, PreferenceSwitch};
 use crate::domain::push;
 use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, Profile, find, profiles};
-use crate::domain::view::{self, View};
+use crate::domain::user::{self, UserProfile, find_existing, load_profiles};
+use crate::domain::view::{self, UserView};
 use crate::error::{Error, Result};
-use crate::model::hours::{DigestTime, Quiet};
-use crate::model::zone::Zone;
+use crate::model::hours::{DigestTime, QuietPeriod};
+use crate::model::zone::IanaZone;
 use crate::model::{check, seal, slice};
 
 /// The most rows of one part, over all lists.
@@ -44,7 +44,7 @@ const NEWEST: i64 = (1 << 48) - 1;
 
 /// A list of the export, in this order. Archived items are shown with the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
+enum ExportList {
     Subscriptions,
     Following,
     Views,
@@ -54,89 +54,89 @@ enum List {
 }
 
 /// Some rows of a list, and the place from which it continues. `None` at its end.
-struct Slice {
+struct ExportSlice {
     rows: Vec<Value>,
     next: Option<i64>,
 }
 
 /// A part of everything that is stored about a user; `None` if the tenant does not know the user. The first part begins
 /// with profile, groups and preferences. Then come subscriptions, follows, views, the inbox (with archived items) and
-/// sent notifications, at most 500 rows per part, and fewer if they are long. The caller passes `next` as `after` to
-/// get the following part; it is null in the last one.
-pub async fn export(app: &App, tenant: &Tenant, external_id: &str, after: Option<&str>) -> Result<Option<Value>> {
-    check::code("id", external_id)?;
-    let mut at = after.map_or(Ok(List::Subscriptions.beginning()), |cursor| open(tenant, cursor))?;
-    let known = find(app, tenant, &[external_id.to_owned()]).await?;
+/// sent notifications, at most 500 rows per part, and fewer if they are long. The caller passes `next_list` as
+/// `list_after` to get the following part; it is null in the last one.
+pub async fn export_user(app: &App, tenant: &Tenant, external_id: &str, after: Option<&str>) -> Result<Option<Value>> {
+    check::identifier("id", external_id)?;
+    let mut at = after.map_or(Ok(ExportList::Subscriptions.first_place()), |cursor| parse_cursor(tenant, cursor))?;
+    let known = find_existing(app, tenant, &[external_id.to_owned()]).await?;
     let Some(&user) = known.get(external_id) else { return Ok(None) };
-    let Some(profile) = profiles(app, tenant, &[user]).await?.remove(&user) else { return Ok(None) };
-    let mut part = if after.is_none() { about(app, tenant, &profile).await? } else { Map::new() };
+    let Some(profile) = load_profiles(app, tenant, &[user]).await?.remove(&user) else { return Ok(None) };
+    let mut part = if after.is_none() { export_profile(app, tenant, &profile).await? } else { Map::new() };
     let (mut room, mut bytes) = (ROWS, 0);
     let next = loop {
         if room == 0 || bytes > BYTES {
             break Some(at);
         }
         let ((list, place), many) = (at, room.min(READ));
-        let slice = list.read(app, tenant, user, (place, many)).await?;
+        let slice = list.read_slice(app, tenant, user, (place, many)).await?;
         let is_full = slice.rows.len() >= many;
         room -= slice.rows.len();
         bytes += slice.rows.iter().map(|row| row.to_string().len()).sum::<usize>();
         if let Value::Array(rows) = part.entry(list.name()).or_insert_with(|| json!([])) {
             rows.extend(slice.rows);
         }
-        at = match (slice.next, list.next()) {
+        at = match (slice.next, list.next_list()) {
             (Some(place), _) if is_full => (list, place),
             // It scanned as much as a part may.
             (Some(place), _) => break Some((list, place)),
-            (None, Some(list)) => list.beginning(),
+            (None, Some(list)) => list.first_place(),
             (None, None) => break None,
         };
     };
-    let next = next.map(|(list, place)| tenant.seal.close(seal::Kind::Export, list as i64, place));
+    let next = next.map(|(list, place)| tenant.seal.encode(seal::IdKind::Export, list as i64, place));
     part.insert("next".into(), next.into());
     Ok(Some(part.into()))
 }
 
 /// Where a part begins.
-fn open(tenant: &Tenant, cursor: &str) -> Result<(List, i64)> {
-    let opened = tenant.seal.open(seal::Kind::Export, cursor);
-    let at = opened.and_then(|(list, place)| Some((*List::ALL.get(usize::try_from(list).ok()?)?, place)));
+fn parse_cursor(tenant: &Tenant, cursor: &str) -> Result<(ExportList, i64)> {
+    let opened = tenant.seal.decode(seal::IdKind::Export, cursor);
+    let at = opened.and_then(|(list, place)| Some((*ExportList::ALL.get(usize::try_from(list).ok()?)?, place)));
     at.ok_or_else(|| Error::bad_input("after", "is not the `next` of an export"))
 }
 
 /// The data of bounded size.
-async fn about(app: &App, tenant: &Tenant, profile: &Profile) -> Result<Map<String, Value>> {
-    let preferences = preference::of(app, tenant, profile.id).await?;
+async fn export_profile(app: &App, tenant: &Tenant, profile: &UserProfile) -> Result<Map<String, Value>> {
+    let preferences = preference::load_for_user(app, tenant, profile.id).await?;
     let groups = channel::groups_of(app, tenant, profile.id).await?;
-    let contacts = user::contacts(app, profile.id).await?;
-    let browsers = push::browsers(app, profile.id).await?;
-    let hours = user::hours(app, profile.id).await?;
-    let quiet = |of: Quiet| json!({ "from": of.from().to_string(), "to": of.to().to_string() });
-    let digest = |of: DigestTime| json!({ "at": of.at.to_string(), "weekday": of.weekday.map(weekday) });
-    let switches = |of: &[Preference]| of.iter().map(switch).collect::<Vec<_>>();
+    let contacts = user::load_contacts(app, profile.id).await?;
+    let browsers = push::list_browsers(app, profile.id).await?;
+    let hours = user::load_hours(app, profile.id).await?;
+    let quiet = |of: QuietPeriod| json!({ "from": of.starts_at().to_string(), "to": of.ends_at().to_string() });
+    let digest = |of: DigestTime| json!({ "at": of.at.to_string(), "weekday": of.weekday.map(weekday_name) });
+    let switches = |of: &[PreferenceSwitch]| of.iter().map(switch_json).collect::<Vec<_>>();
     Ok(Map::from_iter([
         ("id".into(), json!(profile.external_id)),
         ("name".into(), json!(profile.name)),
         ("avatarUrl".into(), json!(profile.avatar_url)),
         ("locale".into(), json!(profile.locale)),
-        ("timeZone".into(), json!(hours.zone.as_ref().map(Zone::name))),
+        ("timeZone".into(), json!(hours.zone.as_ref().map(IanaZone::name))),
         ("quiet".into(), json!(hours.quiet.map(quiet))),
         ("digest".into(), json!(hours.digest.map(digest))),
-        ("contacts".into(), contacts.iter().map(contact).collect()),
-        ("pushSubscriptions".into(), browsers.iter().map(browser).collect()),
+        ("contacts".into(), contacts.iter().map(contact_json).collect()),
+        ("pushSubscriptions".into(), browsers.iter().map(browser_json).collect()),
         ("groups".into(), groups.iter().map(|group| group.code.as_str()).collect()),
         (
             "preferences".into(),
             json!({
                 "actions": switches(&preferences.actions),
                 "types": switches(&preferences.types),
-                "channels": preferences.channels.iter().map(by_channel).collect::<Vec<_>>(),
+                "channels": preferences.channels.iter().map(channel_preference_json).collect::<Vec<_>>(),
             }),
         ),
     ]))
 }
 
 /// A day of the week, as `saveUserProfiles` takes it.
-fn weekday(of: Weekday) -> &'static str {
+fn weekday_name(of: Weekday) -> &'static str {
     match of {
         Weekday::Mon => "MONDAY",
         Weekday::Tue => "TUESDAY",
@@ -149,12 +149,12 @@ fn weekday(of: Weekday) -> &'static str {
 }
 
 /// An address, as `saveUserProfiles` takes it.
-fn contact(of: &entity::contact::Model) -> Value {
-    let name = if of.kind == Kind::WeChat { "wechatOpenId" } else { "email" };
+fn contact_json(of: &entity::contact::Model) -> Value {
+    let name = if of.kind == DestinationKind::WeChat { "wechatOpenId" } else { "email" };
     json!({ name: of.address })
 }
 
-impl List {
+impl ExportList {
     const ALL: [Self; 6] = [Self::Subscriptions, Self::Following, Self::Views, Self::Inbox, Self::Archive, Self::Sent];
 
     fn name(self) -> &'static str {
@@ -167,137 +167,156 @@ impl List {
         }
     }
 
-    fn next(self) -> Option<Self> {
+    fn next_list(self) -> Option<Self> {
         Self::ALL.get(self as usize + 1).copied()
     }
 
     /// Items and sent notifications are read from their newest end, other lists in the order of their rows.
-    fn beginning(self) -> (Self, i64) {
+    fn first_place(self) -> (Self, i64) {
         (self, if matches!(self, Self::Inbox | Self::Archive | Self::Sent) { NEWEST } else { 0 })
     }
 
     /// At most `room` rows beyond a place.
-    async fn read(self, app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+    async fn read_slice(
+        self,
+        app: &App,
+        tenant: &Tenant,
+        user: UserId,
+        (place, room): (i64, usize),
+    ) -> Result<ExportSlice> {
         match self {
-            Self::Subscriptions => subscriptions(app, user, (place, room)).await,
-            Self::Following => following(app, tenant, user, (place, room)).await,
-            Self::Views => views(app, user, (place, room)).await,
-            Self::Inbox => items(app, tenant, user, Side::Inbox, (place, room)).await,
-            Self::Archive => items(app, tenant, user, Side::Archive, (place, room)).await,
-            Self::Sent => sent(app, tenant, user, (place, room)).await,
+            Self::Subscriptions => export_subscriptions(app, user, (place, room)).await,
+            Self::Following => export_following(app, tenant, user, (place, room)).await,
+            Self::Views => export_views(app, user, (place, room)).await,
+            Self::Inbox => export_items(app, tenant, user, InboxSide::Inbox, (place, room)).await,
+            Self::Archive => export_items(app, tenant, user, InboxSide::Archive, (place, room)).await,
+            Self::Sent => export_sent(app, tenant, user, (place, room)).await,
         }
     }
 }
 
-impl Slice {
+impl ExportSlice {
     /// There may be more rows if these fill the room.
-    fn of<Row>(rows: &[Row], room: usize, place: impl Fn(&Row) -> i64, one: impl Fn(&Row) -> Value) -> Self {
+    fn from_rows<Row>(rows: &[Row], room: usize, place: impl Fn(&Row) -> i64, one: impl Fn(&Row) -> Value) -> Self {
         let next = rows.last().filter(|_| rows.len() >= room).map(place);
         Self { rows: rows.iter().map(one).collect(), next }
     }
 }
 
-async fn subscriptions(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
-    let (rows, _) = channel::subscriptions(app, user, slice::Slice::first(room, Some(ChannelId(place)))).await?;
-    let one = |of: &TopicSubscription| json!({ "target": target(Some(&of.target)), "action": of.action, "createdAt": instant(Some(of.created_at)) });
-    Ok(Slice::of(&rows, room, |of| of.channel.0, one))
+async fn export_subscriptions(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<ExportSlice> {
+    let (rows, _) =
+        channel::list_subscriptions(app, user, slice::PageRange::first_page(room, Some(ChannelId(place)))).await?;
+    let one = |of: &TopicSubscription| json!({ "target": target_json(Some(&of.target)), "action": of.action, "createdAt": instant_json(Some(of.created_at)) });
+    Ok(ExportSlice::from_rows(&rows, room, |of| of.channel.0, one))
 }
 
-async fn following(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
-    let (rows, _) = channel::following(app, user, slice::Slice::first(room, Some(ChannelId(place)))).await?;
+async fn export_following(
+    app: &App,
+    tenant: &Tenant,
+    user: UserId,
+    (place, room): (i64, usize),
+) -> Result<ExportSlice> {
+    let (rows, _) =
+        channel::list_following(app, user, slice::PageRange::first_page(room, Some(ChannelId(place)))).await?;
     let ids: Vec<UserId> = rows.iter().map(|(_, user)| *user).collect();
-    let profiles = profiles(app, tenant, &ids).await?;
+    let profiles = load_profiles(app, tenant, &ids).await?;
     let one = |(_, user): &(ChannelId, UserId)| json!(profiles.get(user).map(|profile| &profile.external_id));
-    let mut slice = Slice::of(&rows, room, |(channel, _)| channel.0, one);
+    let mut slice = ExportSlice::from_rows(&rows, room, |(channel, _)| channel.0, one);
     // Leaves out users that were erased meanwhile.
     slice.rows.retain(|of| !of.is_null());
     Ok(slice)
 }
 
-async fn views(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
-    let rows = view::after(app, user, ViewId(place), room).await?;
-    let one = |(_, of): &(ViewId, View)| json!({ "code": of.key.code, "externalId": of.key.id, "unread": of.unread, "lastVisitedAt": instant(of.last_visited_at) });
-    Ok(Slice::of(&rows, room, |(id, _)| id.0, one))
+async fn export_views(app: &App, user: UserId, (place, room): (i64, usize)) -> Result<ExportSlice> {
+    let rows = view::list_after(app, user, ViewId(place), room).await?;
+    let one = |(_, of): &(ViewId, UserView)| json!({ "code": of.key.code, "externalId": of.key.id, "unread": of.unread, "lastVisitedAt": instant_json(of.last_visited_at) });
+    Ok(ExportSlice::from_rows(&rows, room, |(id, _)| id.0, one))
 }
 
-async fn items(app: &App, tenant: &Tenant, user: UserId, side: Side, (place, room): (i64, usize)) -> Result<Slice> {
-    let filter = page::Filter { side, ..page::Filter::default() };
-    let window = Window { many: room, end: End::Newest, older_than: Some(Seq(place)), newer_than: None };
-    let page = page::read(app, tenant, user, &filter, window).await?;
+async fn export_items(
+    app: &App,
+    tenant: &Tenant,
+    user: UserId,
+    side: InboxSide,
+    (place, room): (i64, usize),
+) -> Result<ExportSlice> {
+    let filter = page::ItemFilter { side, ..page::ItemFilter::default() };
+    let window = PageWindow { many: room, end: PageEnd::Newest, older_than: Some(Seq(place)), newer_than: None };
+    let page = page::load_page(app, tenant, user, &filter, window).await?;
     let next = page.goes_on_at.map(|seq| seq.0);
-    Ok(Slice { rows: page.items.iter().map(|of| item(tenant, of)).collect(), next })
+    Ok(ExportSlice { rows: page.items.iter().map(|of| item_json(tenant, of)).collect(), next })
 }
 
 /// Notifications that the user sent, among at most 100,000 of all senders.
-async fn sent(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<Slice> {
+async fn export_sent(app: &App, tenant: &Tenant, user: UserId, (place, room): (i64, usize)) -> Result<ExportSlice> {
     let end = place.min(end_of_sent(&app.db.read, tenant).await? + 1);
     let (mut rows, mut before) = (Vec::new(), end);
     while before > 1 && end - before < LOOKED_THROUGH {
         let from = before - NOTIFICATIONS;
-        let some = notification::sent_by(app, tenant, user, from..before, room - rows.len()).await?;
+        let some = notification::list_by_sender(app, tenant, user, from..before, room - rows.len()).await?;
         let last = some.last().map(|of| of.id);
-        rows.extend(some.iter().map(|of| letter(tenant, of)));
+        rows.extend(some.iter().map(|of| notification_json(tenant, of)));
         if rows.len() == room {
-            return Ok(Slice { rows, next: last });
+            return Ok(ExportSlice { rows, next: last });
         }
         before = from;
     }
-    Ok(Slice { rows, next: (before > 1).then_some(before) })
+    Ok(ExportSlice { rows, next: (before > 1).then_some(before) })
 }
 
-fn instant(at: Option<Millis>) -> Value {
-    at.map_or(Value::Null, |at| calendar(at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true).into())
+fn instant_json(at: Option<Millis>) -> Value {
+    at.map_or(Value::Null, |at| to_date_time(at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true).into())
 }
 
-fn target(of: Option<&Target>) -> Value {
+fn target_json(of: Option<&ActionTarget>) -> Value {
     of.map_or(Value::Null, |of| json!({ "type": of.target_type, "externalId": of.id }))
 }
 
-fn switch(of: &Preference) -> Value {
+fn switch_json(of: &PreferenceSwitch) -> Value {
     json!({ "code": of.code, "enabled": of.enabled, "own": of.is_own })
 }
 
-fn browser(of: &entity::contact::Model) -> Value {
-    json!({ "endpoint": of.endpoint, "createdAt": instant(Some(of.created_at)) })
+fn browser_json(of: &entity::contact::Model) -> Value {
+    json!({ "endpoint": of.endpoint, "createdAt": instant_json(Some(of.created_at)) })
 }
 
-fn by_channel(of: &ChannelPreference) -> Value {
+fn channel_preference_json(of: &ChannelPreference) -> Value {
     let ChannelPreference { kind, of } = of;
     json!({ "type": of.code, "channel": kind.name().to_uppercase(), "enabled": of.enabled, "own": of.is_own })
 }
 
-fn item(tenant: &Tenant, of: &Item) -> Value {
+fn item_json(tenant: &Tenant, of: &UserItem) -> Value {
     json!({
-        "notificationId": tenant.seal.close(seal::Kind::Notification, 0, of.content.notification),
+        "notificationId": tenant.seal.encode(seal::IdKind::Notification, 0, of.content.notification),
         "type": of.content.message_type.code,
         "title": of.content.title(),
         "body": of.content.body(),
         "link": of.content.link(),
         "data": of.content.data,
         "sender": of.content.sender.as_ref().map(|sender| &sender.external_id),
-        "target": target(of.content.target.as_ref()),
+        "target": target_json(of.content.target.as_ref()),
         "action": of.content.action,
-        "createdAt": instant(Some(of.content.published_at)),
-        "readAt": instant(of.read_at),
-        "archivedAt": instant(of.archived_at),
-        "expiresAt": instant(of.expires_at),
+        "createdAt": instant_json(Some(of.content.published_at)),
+        "readAt": instant_json(of.read_at),
+        "archivedAt": instant_json(of.archived_at),
+        "expiresAt": instant_json(of.expires_at),
     })
 }
 
-fn letter(tenant: &Tenant, of: &Notification) -> Value {
+fn notification_json(tenant: &Tenant, of: &Notification) -> Value {
     json!({
-        "notificationId": tenant.seal.close(seal::Kind::Notification, 0, of.id),
+        "notificationId": tenant.seal.encode(seal::IdKind::Notification, 0, of.id),
         "type": of.message_type.code,
         "title": of.content.title,
         "body": of.content.body,
         "link": of.content.link,
         "params": of.content.params,
         "data": of.content.data,
-        "target": target(of.target.as_ref()),
+        "target": target_json(of.target.as_ref()),
         "action": of.action,
-        "createdAt": instant(Some(of.created_at)),
-        "publishAt": instant(of.publish_at),
-        "publishedAt": instant(of.published_at),
-        "retractedAt": instant(of.retracted_at),
+        "createdAt": instant_json(Some(of.created_at)),
+        "publishAt": instant_json(of.publish_at),
+        "publishedAt": instant_json(of.published_at),
+        "retractedAt": instant_json(of.retracted_at),
     })
 }

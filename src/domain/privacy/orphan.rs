@@ -14,11 +14,13 @@ use entity::{
 };
 use entity::{user, view_visit};
 
-use super::erase::{delete_batch, end_of_sent, erase_sent};
-use super::statement::{First, Gap, NOTIFICATIONS, Stranger, first_within, is_known, strangers_of};
+use super::erase::{delete_batch, end_of_sent, erase_from_sent};
+use super::statement::{
+    FirstOrphanRow, IdGap, NOTIFICATIONS, OrphanRow, is_known_user, select_first_in_gaps, select_orphans,
+};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
-use crate::domain::tenant::{self, Failures, Tenant};
+use crate::domain::tenant::{self, Tenant, TenantFailures};
 use crate::error::Result;
 
 /// User ids read at once.
@@ -30,15 +32,15 @@ const GAPS: usize = 64;
 /// Deletes all orphans. Returns how many missing users were found, counted once per table or part of the sent
 /// notifications.
 pub async fn sweep(app: &App) -> Result<u64> {
-    let (mut found, mut failures) = (0, Failures::default());
+    let (mut found, mut failures) = (0, TenantFailures::default());
     let tenants = entity::tenant::Entity::find().select_only().column(entity::tenant::Column::Id);
     let tenants = tenants.order_by_asc(entity::tenant::Column::Id).into_tuple::<TenantId>();
     for tenant in tenants.all(&app.db.read).await? {
-        found += failures.note(app, tenant, sweep_sent(app, tenant).await).unwrap_or_default();
+        found += failures.record_failure(app, tenant, sweep_sent(app, tenant).await).unwrap_or_default();
     }
     let mut after = Some(0);
     while let Some(from) = after {
-        let (gaps, next) = gaps(app, from).await?;
+        let (gaps, next) = find_gaps(app, from).await?;
         for gaps in gaps.chunks(GAPS) {
             found += sweep_gaps(app, gaps, inbox_item::Column::Seq).await?;
             found += sweep_gaps(app, gaps, read_mark::Column::ReadUpto).await?;
@@ -51,11 +53,11 @@ pub async fn sweep(app: &App) -> Result<u64> {
         }
         after = next;
     }
-    failures.end().map(|()| found)
+    failures.into_result().map(|()| found)
 }
 
 /// The gaps after an id, and the id from which to continue.
-async fn gaps(app: &App, from: i64) -> Result<(Vec<Gap>, Option<i64>)> {
+async fn find_gaps(app: &App, from: i64) -> Result<(Vec<IdGap>, Option<i64>)> {
     let users = User::find().filter(user::Column::Id.gt(from)).select_only().column(user::Column::Id);
     let users = users.order_by_asc(user::Column::Id).limit(USERS as u64).into_tuple::<i64>();
     let users = users.all(&app.db.read).await?;
@@ -74,15 +76,17 @@ async fn gaps(app: &App, from: i64) -> Result<(Vec<Gap>, Option<i64>)> {
 }
 
 /// Deletes the rows of a table with user ids in gaps, except users under erasure. Returns how many ids there were.
-async fn sweep_gaps<C: ColumnTrait>(app: &App, gaps: &[Gap], key: C) -> Result<u64>
+async fn sweep_gaps<C: ColumnTrait>(app: &App, gaps: &[IdGap], key: C) -> Result<u64>
 where
     C::EntityName: OfUser<Column = C>,
 {
     let (mut gaps, mut found) = (gaps.to_vec(), 0);
     while !gaps.is_empty() {
-        let firsts = first_within(&app.db.read, C::EntityName::USER, &gaps).rows::<First>(&app.db.read).await?;
+        let firsts = select_first_in_gaps(&app.db.read, C::EntityName::USER, &gaps)
+            .fetch_by_name::<FirstOrphanRow>(&app.db.read)
+            .await?;
         gaps.clear();
-        for First { before_id, user_id } in firsts {
+        for FirstOrphanRow { before_id, user_id } in firsts {
             gaps.push((user_id.0, before_id));
             while transaction!(app.db, |txn| sweep_rows(txn, user_id, key).await)? {}
             found += 1;
@@ -97,7 +101,7 @@ async fn sweep_rows<C: ColumnTrait>(txn: &Transaction, user: UserId, key: C) -> 
 where
     C::EntityName: OfUser<Column = C>,
 {
-    if is_known(txn, user).await? {
+    if is_known_user(txn, user).await? {
         return Ok(false);
     }
     delete_batch(txn, user, key).await
@@ -105,12 +109,12 @@ where
 
 /// Scans everything that a tenant has sent, and removes users that no longer exist.
 async fn sweep_sent(app: &App, tenant: TenantId) -> Result<u64> {
-    let tenant = tenant::by_id(app, tenant).await?;
+    let tenant = tenant::get_by_id(app, tenant).await?;
     let end = end_of_sent(&app.db.read, &tenant).await?;
     let (mut from, mut found) = (1, 0);
     while from <= end {
-        for user in strangers(app, &tenant, from).await? {
-            transaction!(app.db, |txn| erase_sent(txn, &tenant, user, from).await)?;
+        for user in find_orphans(app, &tenant, from).await? {
+            transaction!(app.db, |txn| erase_from_sent(txn, &tenant, user, from).await)?;
             found += 1;
         }
         from += NOTIFICATIONS;
@@ -119,16 +123,16 @@ async fn sweep_sent(app: &App, tenant: TenantId) -> Result<u64> {
 }
 
 /// The users that a part of the sent notifications names and that no longer exist.
-async fn strangers(app: &App, tenant: &Tenant, from: i64) -> Result<BTreeSet<UserId>> {
+async fn find_orphans(app: &App, tenant: &Tenant, from: i64) -> Result<BTreeSet<UserId>> {
     use notification::Column::{Id, ReceiverId, SenderId};
     let (db, mut strangers) = (&app.db.read, BTreeSet::new());
     for part in [
-        strangers_of(db, tenant, from, (recipient::Column::NotificationId, recipient::Column::UserId)),
-        strangers_of(db, tenant, from, (Id, ReceiverId)),
-        strangers_of(db, tenant, from, (Id, SenderId)),
-        strangers_of(db, tenant, from, (publication::Column::Seq, publication::Column::ActorId)),
+        select_orphans(db, tenant, from, (recipient::Column::NotificationId, recipient::Column::UserId)),
+        select_orphans(db, tenant, from, (Id, ReceiverId)),
+        select_orphans(db, tenant, from, (Id, SenderId)),
+        select_orphans(db, tenant, from, (publication::Column::Seq, publication::Column::ActorId)),
     ] {
-        strangers.extend(part.rows::<Stranger>(db).await?.into_iter().map(|stranger| stranger.user_id));
+        strangers.extend(part.fetch_by_name::<OrphanRow>(db).await?.into_iter().map(|stranger| stranger.user_id));
     }
     Ok(strangers)
 }

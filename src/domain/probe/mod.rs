@@ -7,4 +7,4 @@
 
 mod statement;
 
-pub use statement::{by_text, push_at, push_begin, push_end, push_id, push_these};
+pub use statement::{push_by_seqs, push_id_by_key, push_join_at, push_query_begin, push_query_end, select_by_text};

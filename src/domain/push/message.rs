@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::clock::Millis;
-use crate::domain::dispatch::Due;
-use crate::domain::lane::{Lane, absolute};
+use crate::domain::dispatch::DueItem;
+use crate::domain::lane::{Lane, absolute_link};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result as Done};
-use crate::model::seal::Kind;
-use crate::push::{Message, Subscription};
-use crate::text::cut_trimmed;
+use crate::model::seal::IdKind;
+use crate::push::{PushMessage, PushSubscription};
+use crate::text::shorten_trimmed;
 
 /// The most bytes of a message. All push services accept this, including the overhead of encryption.
 const BYTES: usize = 3000;
@@ -18,17 +18,17 @@ const TITLE: usize = 500;
 const LINK: usize = 1500;
 
 /// A message and its browser, or the reason why it can never be sent.
-pub type Parcel = Result<Ready, String>;
+pub type PushPayload = Result<AddressedMessage, String>;
 
 #[derive(Debug)]
-pub struct Ready {
-    pub to: Subscription,
-    pub message: Message,
+pub struct AddressedMessage {
+    pub to: PushSubscription,
+    pub message: PushMessage,
 }
 
 /// The JSON that the service worker reads.
 #[derive(Serialize)]
-struct Told<'a> {
+struct MessageJson<'a> {
     id: &'a str,
     r#type: &'a str,
     title: &'a str,
@@ -40,17 +40,17 @@ struct Told<'a> {
 }
 
 /// Writes the message for an item.
-pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -> Done<Parcel> {
+pub(super) fn write_payload(tenant: &Tenant, lane: &Lane, due: &DueItem<'_>, now: Millis) -> Done<PushPayload> {
     let (item, of) = (due.item, due.content);
     let to = item.endpoint.as_deref().zip(item.push_keys.as_deref());
-    let to = to.and_then(|(endpoint, keys)| Subscription::of(endpoint, keys));
+    let to = to.and_then(|(endpoint, keys)| PushSubscription::from_stored(endpoint, keys));
     let Some(to) = to else { return Ok(Err("the keys of the browser are invalid".to_owned())) };
-    let id = tenant.seal.close(Kind::Item, item.user_id.0, item.seq.0);
+    let id = tenant.seal.encode(IdKind::Item, item.user_id.0, item.seq.0);
     // Without a base URL, a path stays a path: the service worker resolves it against its own page.
-    let link = of.link().map(|link| absolute(lane, &link).unwrap_or(link)).filter(|link| escaped(link) <= LINK);
+    let link = of.link().map(|link| absolute_link(lane, &link).unwrap_or(link)).filter(|link| json_width(link) <= LINK);
     let title = of.title();
-    let title = cut_trimmed(&title, TITLE, "…", escaped);
-    let told = Told {
+    let title = shorten_trimmed(&title, TITLE, "…", json_width);
+    let told = MessageJson {
         id: &id,
         r#type: &of.message_type.code,
         title: &title,
@@ -59,18 +59,18 @@ pub(super) fn parcel(tenant: &Tenant, lane: &Lane, due: &Due<'_>, now: Millis) -
         lang: item.locale.as_deref(),
     };
     let body = of.body().unwrap_or_default();
-    let body = cut_trimmed(&body, BYTES - write(&told)?.len(), "…", escaped);
-    let text = write(&Told { body: &body, ..told })?;
+    let body = shorten_trimmed(&body, BYTES - to_json(&told)?.len(), "…", json_width);
+    let text = to_json(&MessageJson { body: &body, ..told })?;
     let lasts = item.expires_at.map(|at| at - now);
-    Ok(Ok(Ready { to, message: Message { text, topic: id, lasts } }))
+    Ok(Ok(AddressedMessage { to, message: PushMessage { text, topic: id, lasts } }))
 }
 
-fn write(told: &Told<'_>) -> Done<String> {
+fn to_json(told: &MessageJson<'_>) -> Done<String> {
     serde_json::to_string(told).map_err(Error::internal)
 }
 
 /// The bytes that a character takes in JSON.
-fn width(character: char) -> usize {
+fn json_char_width(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         '\0'..'\u{20}' => 6,
@@ -78,16 +78,16 @@ fn width(character: char) -> usize {
     }
 }
 
-fn escaped(text: &str) -> usize {
-    text.chars().map(width).sum()
+fn json_width(text: &str) -> usize {
+    text.chars().map(json_char_width).sum()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cut_trimmed, escaped};
+    use super::{json_width, shorten_trimmed};
 
     fn cut(text: &str, bytes: usize) -> String {
-        cut_trimmed(text, bytes, "…", escaped)
+        shorten_trimmed(text, bytes, "…", json_width)
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(cut("a👨\u{200D}👩\u{200D}👧!!!!", 22), "a👨\u{200D}👩\u{200D}👧…");
         assert_eq!(cut("a👨\u{200D}👩\u{200D}👧!!!!", 21), "a…");
         for text in ["\"".repeat(100), "\n\u{1}".repeat(100), "é\\🎉".repeat(100), "\u{7f}\u{2028}".repeat(100)] {
-            assert_eq!(escaped(&text), serde_json::to_string(&text).unwrap().len() - 2, "{text:?}");
+            assert_eq!(json_width(&text), serde_json::to_string(&text).unwrap().len() - 2, "{text:?}");
             for bytes in 3..60 {
                 assert!(serde_json::to_string(&cut(&text, bytes)).unwrap().len() - 2 <= bytes, "{text:?} {bytes}");
             }

@@ -8,48 +8,51 @@ mod message;
 mod sender;
 
 use super::dispatch;
-use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared, Trust};
+use super::lane::{
+    AttemptOutcome, Delivery, DestinationKind, FailureScope, HostTrust, Lane, Lease, LogRange, PreparedDelivery,
+    Transport,
+};
 use super::tenant::Tenant;
 use super::user;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
-use crate::push::{Sender, Service};
+use crate::push::{PushService, VapidSender};
 
-pub use browser::{BROWSERS, browsers, subscribe, unsubscribe};
-pub use message::Parcel;
-pub use sender::{Change, contact_warning, delete, public_key, renew, save};
+pub use browser::{BROWSERS, list_browsers, subscribe_browser, unsubscribe_browser};
+pub use message::PushPayload;
+pub use sender::{SenderChange, contact_warning, delete_sender, public_key, renew_keys, save_sender};
 
 /// The transport for Web Push.
 #[derive(Debug)]
-pub struct Pushes;
+pub struct PushTransport;
 
-impl Carrier for Pushes {
-    const KIND: Kind = Kind::WebPush;
-    type Parcel = Parcel;
-    type Receiver = Result<Sender, String>;
+impl Transport for PushTransport {
+    const KIND: DestinationKind = DestinationKind::WebPush;
+    type Parcel = PushPayload;
+    type Receiver = Result<VapidSender, String>;
 
-    fn receiver(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
-        sender::opened(app, tenant, lane)
+    fn open_client(app: &App, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
+        sender::open_sender(app, tenant, lane)
     }
 
-    async fn attempt(receiver: &Self::Receiver, app: &App, _: &str, of: Parcel) -> Outcome {
+    async fn attempt(receiver: &Self::Receiver, app: &App, _: &str, of: PushPayload) -> AttemptOutcome {
         let sender = match receiver {
             Ok(sender) => sender,
-            Err(why) => return Outcome::unanswered(why),
+            Err(why) => return AttemptOutcome::without_answer(why),
         };
         let of = match of {
             Ok(of) => of,
-            Err(why) => return Outcome { blame: Blame::Contact, ..Outcome::unanswered(why) },
+            Err(why) => return AttemptOutcome { blame: FailureScope::Contact, ..AttemptOutcome::without_answer(why) },
         };
         let answer = match app.push.send(sender, &of.to, &of.message, app.now()).await {
             Ok(answer) => answer,
-            Err(why) => return Outcome { blame: Blame::Host, ..Outcome::unanswered(why) },
+            Err(why) => return AttemptOutcome { blame: FailureScope::Host, ..AttemptOutcome::without_answer(why) },
         };
-        let (blame, why) = read(answer.status);
+        let (blame, why) = classify_status(answer.status);
         let retry_after = answer.retry_after.filter(|_| matches!(answer.status, 429 | 503));
-        Outcome {
+        AttemptOutcome {
             status: Some(answer.status),
             error: (!answer.is_success())
                 .then(|| format!("the push service answered with status {}{why}", answer.status)),
@@ -59,49 +62,61 @@ impl Carrier for Pushes {
         }
     }
 
-    fn trust<'a>(app: &App, of: &'a Parcel) -> Trust<'a> {
-        let Ok(of) = of else { return Trust::Known };
-        match app.push.service(&of.to) {
-            Service { is_known: true, answers: true } => Trust::Known,
-            Service { answers: true, .. } => Trust::Proven(&of.to.origin),
-            Service { .. } => Trust::Doubted(&of.to.origin),
+    fn host_trust<'a>(app: &App, of: &'a PushPayload) -> HostTrust<'a> {
+        let Ok(of) = of else { return HostTrust::Known };
+        match app.push.push_service(&of.to) {
+            PushService { is_known: true, answers: true } => HostTrust::Known,
+            PushService { answers: true, .. } => HostTrust::Proven(&of.to.origin),
+            PushService { .. } => HostTrust::Doubted(&of.to.origin),
         }
     }
 
-    async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {
-        dispatch::take(txn, app, tenant, lane, part).await
+    async fn schedule_deliveries(
+        txn: &Transaction,
+        app: &App,
+        tenant: &Tenant,
+        lane: &Lane,
+        part: LogRange,
+    ) -> Result<()> {
+        dispatch::schedule_dispatches(txn, app, tenant, lane, part).await
     }
 
-    async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
-        dispatch::expand(app, tenant, Self::KIND, lease).await
+    async fn fan_out(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
+        dispatch::fan_out(app, tenant, Self::KIND, lease).await
     }
 
-    async fn expands_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        dispatch::first_due(txn, lane).await
+    async fn next_fan_out_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
+        dispatch::first_due_at(txn, lane).await
     }
 
-    async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Parcel>>> {
+    async fn prepare_deliveries(
+        app: &App,
+        tenant: &Tenant,
+        lane: &Lane,
+        due: &[Delivery],
+    ) -> Result<Vec<PreparedDelivery<PushPayload>>> {
         let now = app.now();
-        dispatch::prepare(app, tenant, lane, due, |due| message::parcel(tenant, lane, due, now)).await
+        dispatch::prepare_deliveries(app, tenant, lane, due, |due| message::write_payload(tenant, lane, due, now)).await
     }
 
-    async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
-        let of = |is: &dyn Fn(&Outcome) -> bool| -> Vec<i64> {
+    async fn on_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {
+        let of = |is: &dyn Fn(&AttemptOutcome) -> bool| -> Vec<i64> {
             all.iter().filter(|(_, outcome)| is(outcome)).map(|(delivery, _)| delivery.contact_id).collect()
         };
-        user::works_again(txn, &of(&|outcome| outcome.error.is_none())).await?;
-        browser::forget(txn, &of(&|outcome| outcome.blame == Blame::Contact)).await?;
-        let leads_nowhere = |outcome: &Outcome| matches!(outcome.status, None | Some(401 | 403));
-        browser::failed(txn, &of(&|outcome| outcome.blame == Blame::Host && leads_nowhere(outcome)), now).await
+        user::clear_contact_failures(txn, &of(&|outcome| outcome.error.is_none())).await?;
+        browser::delete_browsers(txn, &of(&|outcome| outcome.blame == FailureScope::Contact)).await?;
+        let leads_nowhere = |outcome: &AttemptOutcome| matches!(outcome.status, None | Some(401 | 403));
+        browser::count_failures(txn, &of(&|outcome| outcome.blame == FailureScope::Host && leads_nowhere(outcome)), now)
+            .await
     }
 }
 
 /// The scope and the meaning of a failure status.
-fn read(status: u16) -> (Blame, &'static str) {
+fn classify_status(status: u16) -> (FailureScope, &'static str) {
     match status {
-        404 | 410 => (Blame::Contact, ": the browser has ended its subscription"),
-        401 | 403 => (Blame::Host, ": it rejects the key or the contact of webPush (VAPID)"),
-        400 | 413 => (Blame::Delivery, ": it rejects this message"),
-        _ => (Blame::Host, ""),
+        404 | 410 => (FailureScope::Contact, ": the browser has ended its subscription"),
+        401 | 403 => (FailureScope::Host, ": it rejects the key or the contact of webPush (VAPID)"),
+        400 | 413 => (FailureScope::Delivery, ": it rejects this message"),
+        _ => (FailureScope::Host, ""),
     }
 }

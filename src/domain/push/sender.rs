@@ -6,87 +6,97 @@ use entity::lane::{Column, Entity as Lanes};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
 
-use super::browser::{forget_all, newest};
+use super::browser::{delete_browsers_upto, newest_browser_id};
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::dispatch;
-use crate::domain::lane::{self, Kind, Lane, Settings, State, anew, changed, owner};
+use crate::domain::lane::{
+    self, DestinationKind, DestinationSettings, DestinationState, Lane, lock_for_update, reset_failures, vault_owner,
+};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::mail;
 use crate::model::check;
-use crate::push::{Pair, Sender};
+use crate::push::{VapidKeyPair, VapidSender};
 
 /// The most bytes of a contact.
 const CONTACT: usize = 256;
 
 /// The settings of a sender, without its keys.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct SenderChange {
     /// How push services can reach a person who knows about the messages: a `mailto:` or `https:` URL.
     pub contact: String,
-    pub settings: Settings,
+    pub settings: DestinationSettings,
 }
 
 /// The public key for browsers. `None` if the tenant has no active sender.
 pub async fn public_key(app: &App, tenant: &Tenant) -> Result<Option<String>> {
-    let active = lane::only(app, tenant, Kind::WebPush).await?.filter(|of| of.state == State::Active);
+    let active = lane::find_single(app, tenant, DestinationKind::WebPush)
+        .await?
+        .filter(|of| of.state == DestinationState::Active);
     Ok(active.and_then(|of| of.public_key))
 }
 
 /// Creates the tenant's sender with a key pair, or changes its settings, and makes it due now. A new sender starts at
 /// the end of the log. `CONFLICT` if the server has no key to seal secrets with.
-pub async fn save(app: &App, tenant: &Tenant, change: &Change) -> Result<Lane> {
+pub async fn save_sender(app: &App, tenant: &Tenant, change: &SenderChange) -> Result<Lane> {
     change.settings.check(app, tenant).await?;
     check_contact(&change.contact)?;
-    let pair = Pair::random()?;
+    let pair = VapidKeyPair::generate()?;
     let id = transaction!(app.db, |txn| {
-        let (of, to) = change.settings.save(txn, app, tenant, Kind::WebPush).await?;
+        let (of, to) = change.settings.save(txn, app, tenant, DestinationKind::WebPush).await?;
         let to = to.col_expr(Column::Sender, Expr::val(change.contact.as_str()));
-        let to = if of.public_key.is_none() { keyed(app, tenant, to, of.id, &pair)? } else { to };
+        let to = if of.public_key.is_none() { set_keys(app, tenant, to, of.id, &pair)? } else { to };
         to.exec(txn).await?;
         Ok(of.id)
     })?;
-    lane::known(app, tenant, Kind::WebPush, id).await
+    lane::get_by_id(app, tenant, DestinationKind::WebPush, id).await
 }
 
 /// Replaces the key pair. Deletes all browsers, since their subscriptions belong to the old key.
-pub async fn renew(app: &App, tenant: &Tenant) -> Result<Lane> {
-    let of = lane::only_known(app, tenant, Kind::WebPush).await?;
-    let pair = Pair::random()?;
+pub async fn renew_keys(app: &App, tenant: &Tenant) -> Result<Lane> {
+    let of = lane::get_single(app, tenant, DestinationKind::WebPush).await?;
+    let pair = VapidKeyPair::generate()?;
     let before = transaction!(app.db, |txn| {
-        let (_, to) = changed(txn, app, tenant, Kind::WebPush, of.id).await?;
-        let to = anew(to, app.now());
-        keyed(app, tenant, to, of.id, &pair)?.exec(txn).await?;
-        newest(txn, tenant).await
+        let (_, to) = lock_for_update(txn, app, tenant, DestinationKind::WebPush, of.id).await?;
+        let to = reset_failures(to, app.now());
+        set_keys(app, tenant, to, of.id, &pair)?.exec(txn).await?;
+        newest_browser_id(txn, tenant).await
     })?;
-    forget_all(app, tenant, before).await?;
-    lane::known(app, tenant, Kind::WebPush, of.id).await
+    delete_browsers_upto(app, tenant, before).await?;
+    lane::get_by_id(app, tenant, DestinationKind::WebPush, of.id).await
 }
 
 /// Deletes the sender, its keys, its deliveries and the tenant's browsers. Returns whether it existed.
-pub async fn delete(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
-    let is_gone = dispatch::delete(app, tenant, Kind::WebPush, id).await?;
-    let before = newest(&app.db.read, tenant).await?;
-    forget_all(app, tenant, before).await?;
+pub async fn delete_sender(app: &App, tenant: &Tenant, id: i64) -> Result<bool> {
+    let is_gone = dispatch::delete_destination(app, tenant, DestinationKind::WebPush, id).await?;
+    let before = newest_browser_id(&app.db.read, tenant).await?;
+    delete_browsers_upto(app, tenant, before).await?;
     Ok(is_gone)
 }
 
 /// The sender, opened for signing, or the reason why that fails.
-pub(super) fn opened(app: &App, tenant: &Tenant, lane: &Lane) -> Result<Sender, String> {
+pub(super) fn open_sender(app: &App, tenant: &Tenant, lane: &Lane) -> Result<VapidSender, String> {
     let read = || {
-        let private = app.vault.open(&owner(tenant, lane.id), &lane.secret)?;
+        let private = app.vault.open(&vault_owner(tenant, lane.id), &lane.secret)?;
         let public = lane.public_key.as_deref().unwrap_or_default();
-        Sender::new(private.bytes(), public, lane.sender.as_deref().unwrap_or_default())
+        VapidSender::new(private.as_bytes(), public, lane.sender.as_deref().unwrap_or_default())
     };
     read().map_err(|error: Error| {
-        tracing::error!(tenant = tenant.code, cause = error.told(), "the key of Web Push cannot be decrypted");
+        tracing::error!(tenant = tenant.code, cause = error.log_message(), "the key of Web Push cannot be decrypted");
         "the server cannot decrypt the key of Web Push: its log says why".to_owned()
     })
 }
 
-fn keyed(app: &App, tenant: &Tenant, to: UpdateMany<Lanes>, id: i64, pair: &Pair) -> Result<UpdateMany<Lanes>> {
-    let sealed = app.vault.seal(&owner(tenant, id), &pair.private)?;
+fn set_keys(
+    app: &App,
+    tenant: &Tenant,
+    to: UpdateMany<Lanes>,
+    id: i64,
+    pair: &VapidKeyPair,
+) -> Result<UpdateMany<Lanes>> {
+    let sealed = app.vault.seal(&vault_owner(tenant, id), &pair.private)?;
     let to = to.col_expr(Column::Secret, Expr::val(sealed));
     Ok(to.col_expr(Column::PublicKey, Expr::val(pair.public.as_str())))
 }
@@ -107,7 +117,7 @@ pub fn contact_warning(contact: &str) -> Option<String> {
 
 /// RFC 8292, section 2.1.
 fn check_contact(contact: &str) -> Result<()> {
-    let is_mail = contact.strip_prefix("mailto:").is_some_and(|address| mail::address(address).is_ok());
+    let is_mail = contact.strip_prefix("mailto:").is_some_and(|address| mail::normalize_address(address).is_ok());
     let is_page = contact.starts_with("https://") && check::is_link(contact) && reqwest::Url::parse(contact).is_ok();
     if (is_mail || is_page) && contact.len() <= CONTACT {
         return Ok(());

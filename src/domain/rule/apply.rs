@@ -7,15 +7,15 @@ use entity::ids::Seq;
 use entity::prelude::*;
 use entity::rule_row::{Column, Entity as Rows};
 
-use super::claim::{Claim, Figures};
-use super::{Audience, Definition, Resolve};
+use super::claim::{RuleClaim, RunCounts};
+use super::{ResolvePolicy, RowAudience, RuleDefinition};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue;
-use crate::domain::notification::{self, Addressees, Content, Input, Raised, Raising};
+use crate::domain::notification::{self, Addressees, NotificationContent, NotificationInput, PreparedSend, RuleOrigin};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::rule::{Difference, How, Known, Row, at, difference, text};
+use crate::model::rule::{DiffOptions, ResultRow, RowDiff, StoredRow, diff_rows, id_text, row_name};
 
 /// Rows per step.
 const STEP: usize = 200;
@@ -31,7 +31,7 @@ pub(super) const ROWS: usize = 100_000;
 
 /// How a run applies its rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct ApplyMode {
     /// Rows that are not in it are gone.
     pub is_complete: bool,
     /// The number that the rows of a report in chunks get.
@@ -42,8 +42,8 @@ pub(super) struct Part {
 
 /// The outcome of a result.
 #[derive(Debug)]
-pub(super) enum Applied {
-    Done(Figures),
+pub(super) enum ApplyOutcome {
+    Done(RunCounts),
     /// This many rows are new, more than allowed: nothing was done.
     Flooded(usize),
     /// The rule was changed, or another node has taken it over: the rest was not done.
@@ -51,128 +51,137 @@ pub(super) enum Applied {
 }
 
 /// Applies a result. Does nothing if a row cannot be sent; the error says which, as `rows[3].warehouse`.
-pub(super) async fn apply(
+pub(super) async fn apply_rows(
     app: &App,
     tenant: &Arc<Tenant>,
-    claim: &Claim,
-    found: &[Row],
-    part: Part,
-) -> Result<Applied> {
+    claim: &RuleClaim,
+    found: &[ResultRow],
+    part: ApplyMode,
+) -> Result<ApplyOutcome> {
     let definition = &claim.rule.definition;
     let rule = claim.rule.of.id;
-    let known = if part.is_complete { known_of(app, rule).await? } else { known_among(app, claim, found).await? };
-    let all = difference(&known, found, how(claim, part));
+    let known =
+        if part.is_complete { load_known(app, rule).await? } else { load_known_among(app, claim, found).await? };
+    let all = diff_rows(&known, found, difference_mode(claim, part));
     if !part.remembers && all.new.len() > definition.max_new {
-        return Ok(Applied::Flooded(all.new.len()));
+        return Ok(ApplyOutcome::Flooded(all.new.len()));
     }
-    if !all.new.is_empty() && many_known(app, claim, part, known.len()).await? + all.new.len() > ROWS {
+    if !all.new.is_empty() && count_known(app, claim, part, known.len()).await? + all.new.len() > ROWS {
         return Err(Error::bad_input("rows", format!("must have at most {ROWS} entries, including the known rows")));
     }
     let raised: Vec<usize> = if part.remembers { Vec::new() } else { all.new.clone() };
     let raised: Vec<usize> = raised.into_iter().chain(all.repeated.iter().copied()).collect();
-    check(app, tenant, (&claim.rule.of.code, definition), found, &raised).await?;
-    let figures = Work { app, tenant, claim, found, known: &known, part }.all(&all).await?;
-    Ok(figures.map_or(Applied::Lost, Applied::Done))
+    check_rows(app, tenant, (&claim.rule.of.code, definition), found, &raised).await?;
+    let figures = RuleApplier { app, tenant, claim, found, known: &known, part }.apply_difference(&all).await?;
+    Ok(figures.map_or(ApplyOutcome::Lost, ApplyOutcome::Done))
 }
 
-fn how(claim: &Claim, part: Part) -> How {
-    claim.rule.definition.how(part.is_complete.then_some(claim.complete_no()), claim.started_at)
+fn difference_mode(claim: &RuleClaim, part: ApplyMode) -> DiffOptions {
+    claim.rule.definition.diff_options(part.is_complete.then_some(claim.next_complete_no()), claim.started_at)
 }
 
 /// Resolves the rows that were in no chunk of a report. `None` if the run lost its claim.
 pub(super) async fn resolve_unreported(
     app: &App,
     tenant: &Arc<Tenant>,
-    claim: &Claim,
+    claim: &RuleClaim,
     report_no: i64,
-) -> Result<Option<Figures>> {
-    let mut known = known_of(app, claim.rule.of.id).await?;
-    let others = rows_of(claim).filter(Column::ReportNo.eq(report_no)).select_only().column(Column::KeyHash);
+) -> Result<Option<RunCounts>> {
+    let mut known = load_known(app, claim.rule.of.id).await?;
+    let others = select_rows(claim).filter(Column::ReportNo.eq(report_no)).select_only().column(Column::KeyHash);
     for key in others.into_tuple::<String>().all(&app.db.read).await? {
         known.remove(&key);
     }
-    let part = Part { is_complete: true, report_no: None, remembers: false };
-    let all = difference(&known, &[], how(claim, part));
-    Work { app, tenant, claim, found: &[], known: &known, part }.all(&all).await
+    let part = ApplyMode { is_complete: true, report_no: None, remembers: false };
+    let all = diff_rows(&known, &[], difference_mode(claim, part));
+    RuleApplier { app, tenant, claim, found: &[], known: &known, part }.apply_difference(&all).await
 }
 
 /// The notification for a row.
-pub(super) fn input(code: &str, definition: &Definition, row: &Row) -> Result<Input> {
+pub(super) fn row_input(code: &str, definition: &RuleDefinition, row: &ResultRow) -> Result<NotificationInput> {
     let addressees = match &definition.audience {
-        Audience::Everyone => Addressees::Everyone,
-        Audience::UserColumn(column) => Addressees::Receiver(text(&row.columns, column)?),
-        Audience::GroupColumn(column) => Addressees::Groups(vec![text(&row.columns, column)?]),
-        Audience::Reminder { target_type, target_id, action } => Addressees::Subscribers {
-            target_type: target_type.filled(&row.columns)?,
-            target_id: target_id.filled(&row.columns)?,
-            action: action.filled(&row.columns)?,
+        RowAudience::Everyone => Addressees::Everyone,
+        RowAudience::UserColumn(column) => Addressees::Receiver(id_text(&row.columns, column)?),
+        RowAudience::GroupColumn(column) => Addressees::Groups(vec![id_text(&row.columns, column)?]),
+        RowAudience::Reminder { target_type, target_id, action } => Addressees::Subscribers {
+            target_type: target_type.fill(&row.columns)?,
+            target_id: target_id.fill(&row.columns)?,
+            action: action.fill(&row.columns)?,
         },
     };
-    let raised = Some(Raised { rule: code.to_owned(), key: row.key(&definition.key) });
-    Ok(Input { raised, ..Input::new(definition.message_type.clone(), addressees, content(row)) })
+    let raised = Some(RuleOrigin { rule: code.to_owned(), key: row.key_values(&definition.key) });
+    Ok(NotificationInput {
+        raised,
+        ..NotificationInput::new(definition.message_type.clone(), addressees, row_content(row))
+    })
 }
 
-fn content(row: &Row) -> Content {
-    Content { params: Some(serde_json::Value::Object(row.columns.clone())), ..Content::default() }
+fn row_content(row: &ResultRow) -> NotificationContent {
+    NotificationContent {
+        params: Some(serde_json::Value::Object(row.columns.clone())),
+        ..NotificationContent::default()
+    }
 }
 
 /// Refuses rows that cannot be sent. The error has the row's position.
-pub(super) async fn check(
+pub(super) async fn check_rows(
     app: &App,
     tenant: &Tenant,
-    (code, definition): (&str, &Definition),
-    found: &[Row],
+    (code, definition): (&str, &RuleDefinition),
+    found: &[ResultRow],
     places: &[usize],
 ) -> Result<()> {
     for places in places.chunks(LIST) {
-        let input = |place: &usize| input(code, definition, &found[*place]).map_err(|error| error.within(&at(*place)));
+        let input = |place: &usize| {
+            row_input(code, definition, &found[*place]).map_err(|error| error.with_field_prefix(&row_name(*place)))
+        };
         let inputs = places.iter().map(input);
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        notification::raisable(app, tenant, &inputs, |place| at(places[place])).await?;
+        notification::check_sendable(app, tenant, &inputs, |place| row_name(places[place])).await?;
     }
     Ok(())
 }
 
 /// How many rows the rule knows. `read` is the number of rows already read.
-async fn many_known(app: &App, claim: &Claim, part: Part, read: usize) -> Result<usize> {
+async fn count_known(app: &App, claim: &RuleClaim, part: ApplyMode, read: usize) -> Result<usize> {
     if part.is_complete {
         return Ok(read);
     }
-    let many = rows_of(claim).count_rows(&app.db.read).await?;
+    let many = select_rows(claim).count_rows(&app.db.read).await?;
     usize::try_from(many).map_err(Error::internal)
 }
 
-fn rows_of(claim: &Claim) -> sea_orm::Select<Rows> {
+fn select_rows(claim: &RuleClaim) -> sea_orm::Select<Rows> {
     Rows::find().filter(Column::RuleId.eq(claim.rule.of.id))
 }
 
 /// All rows that a rule knows.
-pub(super) async fn known_of(app: &App, rule: i64) -> Result<HashMap<String, Known>> {
+pub(super) async fn load_known(app: &App, rule: i64) -> Result<HashMap<String, StoredRow>> {
     let (mut known, mut last) = (HashMap::new(), String::new());
     loop {
         let some = Rows::find().filter(Column::RuleId.eq(rule)).filter(Column::KeyHash.gt(&*last));
         let some = some.order_by_asc(Column::KeyHash).limit(PAGE).all(&app.db.read).await?;
         let is_end = (some.len() as u64) < PAGE;
         last = some.last().map_or(last, |row| row.key_hash.clone());
-        known.extend(some.into_iter().map(read));
+        known.extend(some.into_iter().map(to_known));
         if is_end {
             return Ok(known);
         }
     }
 }
 
-async fn known_among(app: &App, claim: &Claim, found: &[Row]) -> Result<HashMap<String, Known>> {
+async fn load_known_among(app: &App, claim: &RuleClaim, found: &[ResultRow]) -> Result<HashMap<String, StoredRow>> {
     let keys: Vec<&str> = found.iter().map(|row| row.key_hash.as_str()).collect();
     let mut known = HashMap::with_capacity(keys.len());
     for keys in keys.chunks(LIST) {
-        let some = rows_of(claim).filter(Column::KeyHash.among(&app.db.read, keys));
-        known.extend(some.all(&app.db.read).await?.into_iter().map(read));
+        let some = select_rows(claim).filter(Column::KeyHash.is_in_list(&app.db.read, keys));
+        known.extend(some.all(&app.db.read).await?.into_iter().map(to_known));
     }
     Ok(known)
 }
 
-fn read(row: entity::rule_row::Model) -> (String, Known) {
-    let known = Known {
+fn to_known(row: entity::rule_row::Model) -> (String, StoredRow) {
+    let known = StoredRow {
         content_hash: row.content_hash,
         notification: row.notification_id,
         raised_at: row.raised_at,
@@ -182,48 +191,52 @@ fn read(row: entity::rule_row::Model) -> (String, Known) {
 }
 
 /// The steps of a run. Each returns `None` if the run lost its claim.
-struct Work<'a> {
+struct RuleApplier<'a> {
     app: &'a App,
     tenant: &'a Arc<Tenant>,
-    claim: &'a Claim,
-    found: &'a [Row],
-    known: &'a HashMap<String, Known>,
-    part: Part,
+    claim: &'a RuleClaim,
+    found: &'a [ResultRow],
+    known: &'a HashMap<String, StoredRow>,
+    part: ApplyMode,
 }
 
-impl Work<'_> {
-    async fn all(&self, all: &Difference) -> Result<Option<Figures>> {
-        let mut figures = Figures::of(self.found.len());
+impl RuleApplier<'_> {
+    async fn apply_difference(&self, all: &RowDiff) -> Result<Option<RunCounts>> {
+        let mut figures = RunCounts::with_found(self.found.len());
         for keys in all.gone.chunks(STEP) {
-            let Some(resolved) = self.resolve(keys).await? else { return Ok(None) };
+            let Some(resolved) = self.resolve_rows(keys).await? else { return Ok(None) };
             figures.resolved += resolved;
         }
         for keys in all.missing.chunks(STEP) {
-            let first = Some(self.claim.complete_no());
-            if self.mark(keys, Column::MissingFrom, first.into()).await?.is_none() {
+            let first = Some(self.claim.next_complete_no());
+            if self.set_column(keys, Column::MissingFrom, first.into()).await?.is_none() {
                 return Ok(None);
             }
         }
         for keys in all.back.chunks(STEP) {
-            if self.mark(keys, Column::MissingFrom, None::<i64>.into()).await?.is_none() {
+            if self.set_column(keys, Column::MissingFrom, None::<i64>.into()).await?.is_none() {
                 return Ok(None);
             }
         }
         for places in all.changed.chunks(STEP) {
-            if self.amend(places).await?.is_none() {
+            if self.amend_rows(places).await?.is_none() {
                 return Ok(None);
             }
             figures.amended += places.len();
         }
         for places in all.new.chunks(STEP).chain(all.repeated.chunks(STEP)) {
-            let raised = if self.part.remembers { self.remember(places).await? } else { self.raise(places).await? };
+            let raised = if self.part.remembers {
+                self.record_without_sending(places).await?
+            } else {
+                self.raise_rows(places).await?
+            };
             let Some(raised) = raised else { return Ok(None) };
             figures.raised += raised;
         }
         if let Some(report_no) = self.part.report_no {
             let keys: Vec<String> = self.found.iter().map(|row| row.key_hash.clone()).collect();
             for keys in keys.chunks(LIST) {
-                if self.mark(keys, Column::ReportNo, report_no.into()).await?.is_none() {
+                if self.set_column(keys, Column::ReportNo, report_no.into()).await?.is_none() {
                     return Ok(None);
                 }
             }
@@ -232,15 +245,15 @@ impl Work<'_> {
     }
 
     /// Retracts the notifications of rows that are gone, and deletes the rows. Returns how many had a notification.
-    async fn resolve(&self, keys: &[String]) -> Result<Option<usize>> {
-        let catalogue = catalogue::current(self.app, self.tenant).await?;
+    async fn resolve_rows(&self, keys: &[String]) -> Result<Option<usize>> {
+        let catalogue = catalogue::load_current(self.app, self.tenant).await?;
         let raised: Vec<i64> = keys.iter().filter_map(|key| self.known.get(key)?.notification).collect();
         let done = transaction!(self.app.db, |txn| {
-            if !self.claim.holds(txn, self.app.now()).await? {
+            if !self.claim.renew_lease(txn, self.app.now()).await? {
                 return Ok(None);
             }
             let mut end = Seq::default();
-            if self.claim.rule.definition.resolve == Resolve::Retract {
+            if self.claim.rule.definition.resolve == ResolvePolicy::Retract {
                 for id in &raised {
                     let seq = notification::retract_within(txn, self.app, self.tenant, &catalogue, *id).await?;
                     end = end.max(seq.unwrap_or_default());
@@ -248,83 +261,83 @@ impl Work<'_> {
             }
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             let gone = Rows::delete_many().filter(Column::RuleId.eq(self.claim.rule.of.id));
-            gone.filter(Column::KeyHash.among(txn, &keys)).exec(txn).await?;
+            gone.filter(Column::KeyHash.is_in_list(txn, &keys)).exec(txn).await?;
             Ok(Some(end))
         })?;
         Ok(done.map(|end| {
-            self.tenant.saw(end);
+            self.tenant.observe_log_end(end);
             raised.len()
         }))
     }
 
     /// Sets a column of known rows.
-    async fn mark(&self, keys: &[String], column: Column, value: Value) -> Result<Option<()>> {
+    async fn set_column(&self, keys: &[String], column: Column, value: Value) -> Result<Option<()>> {
         transaction!(self.app.db, |txn| {
-            if !self.claim.holds(txn, self.app.now()).await? {
+            if !self.claim.renew_lease(txn, self.app.now()).await? {
                 return Ok(None);
             }
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             let rows = Rows::update_many().col_expr(column, Expr::val(value.clone()));
             let rows = rows.filter(Column::RuleId.eq(self.claim.rule.of.id));
-            rows.filter(Column::KeyHash.among(txn, &keys)).exec(txn).await?;
+            rows.filter(Column::KeyHash.is_in_list(txn, &keys)).exec(txn).await?;
             Ok(Some(()))
         })
     }
 
-    async fn amend(&self, places: &[usize]) -> Result<Option<()>> {
-        let catalogue = catalogue::current(self.app, self.tenant).await?;
+    async fn amend_rows(&self, places: &[usize]) -> Result<Option<()>> {
+        let catalogue = catalogue::load_current(self.app, self.tenant).await?;
         let done = transaction!(self.app.db, |txn| {
-            if !self.claim.holds(txn, self.app.now()).await? {
+            if !self.claim.renew_lease(txn, self.app.now()).await? {
                 return Ok(None);
             }
             let mut end = Seq::default();
             for place in places {
                 let row = &self.found[*place];
                 let Some(id) = self.known.get(&row.key_hash).and_then(|known| known.notification) else { continue };
-                let content = content(row);
-                let seq = notification::reword(txn, self.app, self.tenant, &catalogue, (id, &content)).await?;
+                let content = row_content(row);
+                let seq = notification::update_params(txn, self.app, self.tenant, &catalogue, (id, &content)).await?;
                 end = end.max(seq.unwrap_or_default());
             }
-            self.write(txn, places.iter().map(|place| (*place, None))).await?;
+            self.write_rows(txn, places.iter().map(|place| (*place, None))).await?;
             Ok(Some(end))
         })?;
-        Ok(done.map(|end| self.tenant.saw(end)))
+        Ok(done.map(|end| self.tenant.observe_log_end(end)))
     }
 
     /// Sends notifications for rows, and retracts those sent for them before.
-    async fn raise(&self, places: &[usize]) -> Result<Option<usize>> {
+    async fn raise_rows(&self, places: &[usize]) -> Result<Option<usize>> {
         let rule = &self.claim.rule;
-        let inputs = places.iter().map(|place| input(&rule.of.code, &rule.definition, &self.found[*place]));
+        let inputs = places.iter().map(|place| row_input(&rule.of.code, &rule.definition, &self.found[*place]));
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         for _ in 0..TRIES {
-            let catalogue = catalogue::current(self.app, self.tenant).await?;
-            let raising = notification::raising(self.app, self.tenant, &inputs).await?;
+            let catalogue = catalogue::load_current(self.app, self.tenant).await?;
+            let raising = notification::prepare_send(self.app, self.tenant, &inputs).await?;
             let done = transaction!(self.app.db, |txn| {
-                if !self.claim.holds(txn, self.app.now()).await? {
+                if !self.claim.renew_lease(txn, self.app.now()).await? {
                     return Ok(None);
                 }
-                self.send(txn, places, &catalogue, &raising).await.map(Some)
+                self.send_and_record(txn, places, &catalogue, &raising).await.map(Some)
             })?;
             match done {
                 None => return Ok(None),
                 Some(Ok(raised)) => {
-                    notification::has_raised(self.app, self.tenant, &raised);
+                    notification::record_sent(self.app, self.tenant, &raised);
                     return Ok(Some(raised.len()));
                 }
-                Some(Err(notification::Outdated)) => {}
+                Some(Err(notification::OutdatedCatalogue)) => {}
             }
         }
         Err(Error::Unavailable("the catalogue changes too quickly, try again in a moment".into()))
     }
 
-    async fn send(
+    async fn send_and_record(
         &self,
         txn: &Transaction,
         places: &[usize],
         catalogue: &catalogue::Catalogue,
-        raising: &Raising,
-    ) -> Result<Result<Vec<notification::Notification>, notification::Outdated>> {
-        let raised = match notification::raise(txn, self.app, self.tenant, raising).await? {
+        raising: &PreparedSend,
+    ) -> Result<Result<Vec<notification::Notification>, notification::OutdatedCatalogue>> {
+        let raised = match notification::send_prepared(txn, self.app, self.tenant, raising).await? {
             Ok(raised) => raised,
             outdated => return Ok(outdated),
         };
@@ -333,23 +346,23 @@ impl Work<'_> {
                 notification::retract_within(txn, self.app, self.tenant, catalogue, before).await?;
             }
         }
-        self.write(txn, places.iter().zip(&raised).map(|(place, of)| (*place, Some(of.id)))).await?;
+        self.write_rows(txn, places.iter().zip(&raised).map(|(place, of)| (*place, Some(of.id)))).await?;
         Ok(Ok(raised))
     }
 
     /// Records rows without sending.
-    async fn remember(&self, places: &[usize]) -> Result<Option<usize>> {
+    async fn record_without_sending(&self, places: &[usize]) -> Result<Option<usize>> {
         transaction!(self.app.db, |txn| {
-            if !self.claim.holds(txn, self.app.now()).await? {
+            if !self.claim.renew_lease(txn, self.app.now()).await? {
                 return Ok(None);
             }
-            self.write(txn, places.iter().map(|place| (*place, None))).await?;
+            self.write_rows(txn, places.iter().map(|place| (*place, None))).await?;
             Ok(Some(0))
         })
     }
 
     /// Writes rows as found, with the notification sent now or the one from before.
-    async fn write(&self, txn: &Transaction, rows: impl Iterator<Item = (usize, Option<i64>)>) -> Result<()> {
+    async fn write_rows(&self, txn: &Transaction, rows: impl Iterator<Item = (usize, Option<i64>)>) -> Result<()> {
         let rows = rows.map(|(place, raised)| {
             let row = &self.found[place];
             let before = self.known.get(&row.key_hash).filter(|_| raised.is_none());
@@ -373,7 +386,7 @@ impl Work<'_> {
             Column::MissingFrom,
             Column::ReportNo,
         ];
-        let existing = Existing::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
+        let existing = ExistingRows::Merged { key: &columns[..2], raised: &[], replaced: &columns[2..] };
         insert(txn, columns, rows.collect(), existing).await?;
         Ok(())
     }

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use entity::prelude::*;
-use entity::rule::{Column, Entity as Rules, State};
-use entity::rule_run::{self, Entity as Runs, Outcome};
+use entity::rule::{Column, Entity as Rules, RuleStatus};
+use entity::rule_run::{self, Entity as Runs, RunOutcome};
 use sea_orm::sea_query::ExprTrait;
 
 use super::{Rule, Run};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
-use crate::domain::notification::{self, Content};
+use crate::domain::notification::{self, NotificationContent};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check;
-use crate::telemetry::metrics::Ran;
-use crate::text::{characters, cut};
+use crate::telemetry::metrics::RuleRunLabels;
+use crate::text::{character_count, shorten_text};
 
 /// How long a run may be silent, in milliseconds, before another node takes the rule over.
 const LEASE: Millis = 10_000;
@@ -29,7 +29,7 @@ const FAILURES: i64 = 3;
 
 /// A run under way.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct RuleClaim {
     pub rule: Rule,
     pub started_at: Millis,
     began: std::time::Instant,
@@ -37,7 +37,7 @@ pub(super) struct Claim {
 
 /// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct RunCounts {
     pub found: usize,
     pub raised: usize,
     pub amended: usize,
@@ -46,37 +46,37 @@ pub(super) struct Figures {
 
 /// The outcome of a run.
 #[derive(Debug)]
-pub(super) struct End {
-    pub outcome: Outcome,
+pub(super) struct RunEnd {
+    pub outcome: RunOutcome,
     pub error: Option<String>,
     /// The sender's name of the report that this run completed.
     pub report: Option<String>,
 }
 
-impl Figures {
+impl RunCounts {
     /// `found` rows were found, and nothing was done.
-    pub fn of(found: usize) -> Self {
+    pub fn with_found(found: usize) -> Self {
         Self { found, ..Self::default() }
     }
 }
 
-impl End {
+impl RunEnd {
     /// An outcome without an error or a report.
-    pub fn of(outcome: Outcome) -> Self {
+    pub fn from_outcome(outcome: RunOutcome) -> Self {
         Self { outcome, error: None, report: None }
     }
 
     /// More rows were new than the rule may send for.
-    pub fn flooded(rule: &Rule, new: usize) -> Self {
+    pub fn too_many_new(rule: &Rule, new: usize) -> Self {
         let most = rule.definition.max_new;
         let error = format!("{new} rows are new, but one run raises at most {most}");
-        Self { error: Some(error), ..Self::of(Outcome::Flooded) }
+        Self { error: Some(error), ..Self::from_outcome(RunOutcome::Flooded) }
     }
 }
 
 /// Why a rule is claimed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum When {
+pub(super) enum ClaimReason {
     /// It is due.
     Due,
     /// A caller wants a run now.
@@ -85,51 +85,51 @@ pub(super) enum When {
 
 /// Claims a rule for the lease plus `patience`. `None` if it is not due (any more), or if another run is under way. The
 /// rule stays due until the run finishes: if the node dies, another node claims it once the lease has expired.
-pub(super) async fn claim(app: &App, id: i64, when: When, patience: Duration) -> Result<Option<Claim>> {
+pub(super) async fn claim_rule(app: &App, id: i64, when: ClaimReason, patience: Duration) -> Result<Option<RuleClaim>> {
     let patience = Millis::try_from(patience.as_millis()).map_err(Error::internal)?;
     let taken = transaction!(app.db, |txn| {
         let Some(of) = Rules::find_by_id(id).for_update(txn).one(txn).await? else { return Ok(None) };
         let now = app.now();
         // A lease longer than possible was written by a wrong clock.
         let is_held = of.lease_until > now && of.lease_until <= now + 2 * (patience + LEASE);
-        let is_due = of.due_at.is_some_and(|due_at| due_at <= now) && of.state == State::Active;
-        if is_held || (matches!(when, When::Due) && !is_due) {
+        let is_due = of.due_at.is_some_and(|due_at| due_at <= now) && of.state == RuleStatus::Active;
+        if is_held || (matches!(when, ClaimReason::Due) && !is_due) {
             return Ok(None);
         }
-        let mut rule = Rule::read(of)?;
+        let mut rule = Rule::from_model(of)?;
         rule.of.run_no += 1;
         let take = Rules::update_many().col_expr(Column::RunNo, Expr::val(rule.of.run_no));
         let take = take.col_expr(Column::LeaseUntil, Expr::val(now + patience + LEASE));
         take.filter(Column::Id.eq(id)).exec(txn).await?;
         Ok(Some((rule, now)))
     })?;
-    Ok(taken.map(|(rule, started_at)| Claim { rule, started_at, began: std::time::Instant::now() }))
+    Ok(taken.map(|(rule, started_at)| RuleClaim { rule, started_at, began: std::time::Instant::now() }))
 }
 
 /// Claims a rule for a run on request. `CONFLICT` if it is paused; `UNAVAILABLE` while another run is under way.
-pub(super) async fn claim_now(app: &App, rule: &Rule, patience: Duration) -> Result<Claim> {
-    if rule.of.state != State::Active {
+pub(super) async fn claim_now(app: &App, rule: &Rule, patience: Duration) -> Result<RuleClaim> {
+    if rule.of.state != RuleStatus::Active {
         return Err(Error::Conflict(format!("the rule {:?} is paused", rule.of.code)));
     }
-    let taken = claim(app, rule.of.id, When::Now, patience).await?;
+    let taken = claim_rule(app, rule.of.id, ClaimReason::Now, patience).await?;
     taken.ok_or_else(|| Error::Unavailable("another run of the rule is under way, try again in a moment".into()))
 }
 
 /// The error for a caller if the rule was changed during the run.
-pub(super) fn lost() -> Error {
+pub(super) fn claim_lost_error() -> Error {
     Error::Conflict(
         "the rule was changed during the run: what is done stays, and the same call again does the rest".into(),
     )
 }
 
-impl Claim {
+impl RuleClaim {
     /// The number of this run if it becomes a complete one.
-    pub fn complete_no(&self) -> i64 {
+    pub fn next_complete_no(&self) -> i64 {
         self.rule.of.complete_no + 1
     }
 
     /// Locks the rule for a step, and renews the lease. Returns false if the run lost its claim and must stop.
-    pub async fn holds(&self, txn: &Transaction, now: Millis) -> Result<bool> {
+    pub async fn renew_lease(&self, txn: &Transaction, now: Millis) -> Result<bool> {
         let run_no = Rules::find_by_id(self.rule.of.id).for_update(txn).select_only().column(Column::RunNo);
         if run_no.into_tuple::<i64>().one(txn).await? != Some(self.rule.of.run_no) {
             return Ok(false);
@@ -142,7 +142,7 @@ impl Claim {
     /// Releases the rule without a trace of the run.
     pub async fn release(self, app: &App) -> Result<()> {
         transaction!(app.db, |txn| {
-            if self.holds(txn, app.now()).await? {
+            if self.renew_lease(txn, app.now()).await? {
                 let free = Rules::update_many().col_expr(Column::LeaseUntil, Expr::val(0_i64));
                 free.filter(Column::Id.eq(self.rule.of.id)).exec(txn).await?;
             }
@@ -151,7 +151,7 @@ impl Claim {
     }
 
     /// Records the outcome of the run, and sends an alarm if needed. `None` if the run lost its claim.
-    pub async fn finish(self, app: &App, tenant: &Tenant, figures: Figures, end: End) -> Result<Option<Run>> {
+    pub async fn finish(self, app: &App, tenant: &Tenant, figures: RunCounts, end: RunEnd) -> Result<Option<Run>> {
         let of = &self.rule.of;
         let number = |many: usize| i64::try_from(many).unwrap_or(i64::MAX);
         let run = Run {
@@ -167,54 +167,58 @@ impl Claim {
             error: end.error,
             report: end.report,
         };
-        let has_failed = matches!(run.outcome, Outcome::Failed | Outcome::TimedOut | Outcome::Truncated);
+        let has_failed = matches!(run.outcome, RunOutcome::Failed | RunOutcome::TimedOut | RunOutcome::Truncated);
         let failures = if has_failed { of.failures + 1 } else { 0 };
-        let is_told = run.outcome == Outcome::Flooded || failures == FAILURES;
-        let alarm = if is_told { self.alarm(app, tenant, &run).await } else { notification::Raising::default() };
+        let is_told = run.outcome == RunOutcome::Flooded || failures == FAILURES;
+        let alarm =
+            if is_told { self.prepare_alarm(app, tenant, &run).await } else { notification::PreparedSend::default() };
         let raised = transaction!(app.db, |txn| {
             let now = app.now();
-            if !self.holds(txn, now).await? {
+            if !self.renew_lease(txn, now).await? {
                 return Ok(None);
             }
             let mut to = Rules::update_many().col_expr(Column::LeaseUntil, Expr::val(0_i64));
             to = to.col_expr(Column::Failures, Expr::val(failures));
             match run.outcome {
-                Outcome::Complete => {
-                    to = to.col_expr(Column::CompleteNo, Expr::val(self.complete_no()));
+                RunOutcome::Complete => {
+                    to = to.col_expr(Column::CompleteNo, Expr::val(self.next_complete_no()));
                     to = to.col_expr(Column::CompleteAt, Expr::val(self.started_at));
                     to = to.col_expr(Column::IsBaselineDue, Expr::val(false));
                     // Discards a report in chunks that was begun before this complete run.
                     to = to.col_expr(Column::Report, Expr::val(None::<String>));
                     to = to.col_expr(Column::ReportChunk, Expr::val(0_i64));
                 }
-                Outcome::Flooded => to = to.col_expr(Column::State, Expr::val(State::Flooded)),
-                Outcome::Partial | Outcome::Failed | Outcome::TimedOut | Outcome::Truncated => {}
+                RunOutcome::Flooded => to = to.col_expr(Column::State, Expr::val(RuleStatus::Flooded)),
+                RunOutcome::Partial | RunOutcome::Failed | RunOutcome::TimedOut | RunOutcome::Truncated => {}
             }
             if let Some(scan) = &self.rule.definition.scan {
                 let schedule = scan.schedule()?;
                 // By the schedule, however long the run took.
-                let next = schedule.after(self.started_at).filter(|next| *next > now).or_else(|| schedule.after(now));
+                let next = schedule
+                    .next_after(self.started_at)
+                    .filter(|next| *next > now)
+                    .or_else(|| schedule.next_after(now));
                 // Keeps the due time if the source had news meanwhile.
                 let is_done = Expr::col(Column::DueAt).lte(self.started_at);
                 let due_at = match failures {
                     0 if of.failures > 0 => Expr::val(next),
                     0 => Expr::case(is_done, Expr::val(next)).finally(Expr::col(Column::DueAt)).into(),
-                    failures => Expr::val(schedule.after_failures(now, failures)),
+                    failures => Expr::val(schedule.next_after_failures(now, failures)),
                 };
                 to = to.col_expr(Column::DueAt, due_at);
             }
             to.filter(Column::Id.eq(of.id)).exec(txn).await?;
-            write_down(txn, &run).await?;
-            Ok(Some(notification::raise(txn, app, tenant, &alarm).await?.unwrap_or_default()))
+            insert_run(txn, &run).await?;
+            Ok(Some(notification::send_prepared(txn, app, tenant, &alarm).await?.unwrap_or_default()))
         })?;
         let Some(raised) = raised else { return Ok(None) };
-        notification::has_raised(app, tenant, &raised);
-        app.metrics.rule_runs.get_or_create(&Ran { outcome: run.outcome.name() }).inc();
+        notification::record_sent(app, tenant, &raised);
+        app.metrics.rule_runs.get_or_create(&RuleRunLabels { outcome: run.outcome.name() }).inc();
         Ok(Some(run))
     }
 
     /// Prepares the alarm for the tenant's operators. If that fails, the server logs it.
-    async fn alarm(&self, app: &App, tenant: &Tenant, run: &Run) -> notification::Raising {
+    async fn prepare_alarm(&self, app: &App, tenant: &Tenant, run: &Run) -> notification::PreparedSend {
         let code = &self.rule.of.code;
         let why = run.error.as_deref().unwrap_or_default();
         tracing::warn!(
@@ -224,25 +228,25 @@ impl Claim {
             cause = why,
             "a rule needs attention"
         );
-        let Some(alarm) = &self.rule.definition.alarm else { return notification::Raising::default() };
+        let Some(alarm) = &self.rule.definition.alarm else { return notification::PreparedSend::default() };
         let title = match run.outcome {
-            Outcome::Flooded => format!("The rule {code} is paused"),
+            RunOutcome::Flooded => format!("The rule {code} is paused"),
             _ => format!("The rule {code} has failed {FAILURES} times"),
         };
-        let content = Content {
-            title: Some(cut(&title, check::TITLE_CHARACTERS, "…", characters)),
+        let content = NotificationContent {
+            title: Some(shorten_text(&title, check::TITLE_CHARACTERS, "…", character_count)),
             body: run.error.clone(),
             params: Some(serde_json::json!({ "rule": code, "outcome": run.outcome.name(), "error": run.error })),
-            ..Content::default()
+            ..NotificationContent::default()
         };
-        notification::alarming(app, tenant, alarm, content).await.unwrap_or_else(|error| {
-            tracing::warn!(tenant = tenant.code, rule = code, cause = error.told(), "could not send the alarm");
-            notification::Raising::default()
+        notification::prepare_alarm(app, tenant, alarm, content).await.unwrap_or_else(|error| {
+            tracing::warn!(tenant = tenant.code, rule = code, cause = error.log_message(), "could not send the alarm");
+            notification::PreparedSend::default()
         })
     }
 }
 
-async fn write_down(txn: &Transaction, run: &Run) -> Result<()> {
+async fn insert_run(txn: &Transaction, run: &Run) -> Result<()> {
     Runs::insert(rule_run::ActiveModel::from(run.clone())).exec_without_returning(txn).await?;
     let last = Runs::find().filter(rule_run::Column::RuleId.eq(run.rule_id)).order_by_desc(rule_run::Column::RunNo);
     let last = last.offset(RUNS).limit(1).select_only().column(rule_run::Column::RunNo);

@@ -1,8 +1,8 @@
 //! Rules: rows of a customer's table become notifications, exactly one per row for as long as the row is there.
 //!
-//! A scan (`scan`, over `source`) or a report (`report`) yields a result. `model::rule::difference` compares it, by
-//! hashes of keys and contents, with `rule_row`, which has one row per known row of the source. It says which rows are
-//! new, changed, missing, back or gone, and knows neither time nor database.
+//! A scan (`scan`, over `source`) or a report (`apply_report`) yields a result. `model::rule::difference` compares it,
+//! by hashes of keys and contents, with `rule_row`, which has one row per known row of the source. It says which rows
+//! are new, changed, missing, back or gone, and knows neither time nor database.
 //!
 //! `apply` executes that in steps of up to 200 rows. Each step is one transaction that sends, amends or retracts, and
 //! records in `rule_row` for which rows. There is no cursor: an interrupted run is completed by the next run, which
@@ -32,15 +32,17 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::model::check;
 
-pub use crate::model::alarm::Alarm;
-pub use crate::model::rule::{Audience, Columns, Definition, FirstRun, Resolve, Scan, Words};
-pub use entity::rule::State;
-pub use entity::rule_run::{Model as Run, Outcome};
-pub use report::{Report, report};
+pub use crate::model::alarm::AlarmTarget;
+pub use crate::model::rule::{
+    ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RuleDefinition, ScheduledScan,
+};
+pub use entity::rule::RuleStatus;
+pub use entity::rule_run::{Model as Run, RunOutcome};
+pub use report::{RowReport, apply_report};
 pub use save::{delete, pause, resume, save};
-pub use scan::{Scanner, fail_the_sourceless, has_news, run_now};
-pub use show::{open, rows, runs};
-pub use trial::{Sample, Trial, trial};
+pub use scan::{RuleScanner, fail_without_source, mark_source_due, run_now};
+pub use show::{count_known_rows, list_open, list_runs};
+pub use trial::{SampleNotification, TrialResult, run_trial};
 
 /// The most rules of a tenant.
 pub const RULES: usize = 1000;
@@ -49,31 +51,31 @@ pub const RULES: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub of: rule::Model,
-    pub definition: Definition,
+    pub definition: RuleDefinition,
 }
 
 impl Rule {
-    fn read(of: rule::Model) -> Result<Self> {
+    fn from_model(of: rule::Model) -> Result<Self> {
         let definition = serde_json::from_str(&of.definition).map_err(Error::internal)?;
         Ok(Self { of, definition })
     }
 }
 
 /// A tenant's rules, by code.
-pub async fn all(app: &App, tenant: &Tenant) -> Result<Vec<Rule>> {
+pub async fn list_all(app: &App, tenant: &Tenant) -> Result<Vec<Rule>> {
     let all = Rules::of_tenant(tenant.id).order_by_asc(Column::Code).all(&app.db.read).await?;
-    all.into_iter().map(Rule::read).collect()
+    all.into_iter().map(Rule::from_model).collect()
 }
 
 /// The rule with this code. `NOT_FOUND` if it does not exist.
-pub async fn find(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
-    check::code("code", code)?;
+pub async fn find_by_code(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
+    check::identifier("code", code)?;
     let found = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&app.db.read).await?;
-    Rule::read(found.ok_or_else(|| Error::not_found("rule", code))?)
+    Rule::from_model(found.ok_or_else(|| Error::not_found("rule", code))?)
 }
 
 /// The rule with this row id.
-pub async fn find_by_row(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Rule>> {
+pub async fn find_by_id(app: &App, tenant: &Tenant, id: i64) -> Result<Option<Rule>> {
     let found = Rules::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&app.db.read).await?;
-    found.map(Rule::read).transpose()
+    found.map(Rule::from_model).transpose()
 }

@@ -7,15 +7,15 @@ use entity::prelude::*;
 use entity::rule::{Column, Entity as Rules};
 use entity::rule_run::{self, Entity as Runs};
 
-use super::apply::{Applied, Part, apply, resolve_unreported};
-use super::claim::{Claim, End, Figures, claim_now, lost};
-use super::{Columns, Outcome, Rule, Run, find};
+use super::apply::{ApplyMode, ApplyOutcome, apply_rows, resolve_unreported};
+use super::claim::{RuleClaim, RunCounts, RunEnd, claim_lost_error, claim_now};
+use super::{ColumnValues, Rule, Run, RunOutcome, find_by_code};
 use crate::app::App;
 use crate::database::transaction;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check;
-use crate::model::rule::{Row, rows};
+use crate::model::rule::{ResultRow, prepare_rows};
 
 /// The most rows of one call.
 const ROWS: usize = 10_000;
@@ -26,8 +26,8 @@ const CHUNKS: i64 = 1000;
 
 /// Rows that a caller hands in.
 #[derive(Clone, Debug)]
-pub struct Report {
-    pub rows: Vec<Columns>,
+pub struct RowReport {
+    pub rows: Vec<ColumnValues>,
     /// Rows that are neither in it nor in earlier chunks are gone.
     pub is_complete: bool,
     /// The sender's name of the report, which makes it idempotent.
@@ -38,29 +38,29 @@ pub struct Report {
     pub has_more: bool,
 }
 
-impl Report {
+impl RowReport {
     fn check(&self) -> Result<()> {
-        check::count("rows", self.rows.len(), ROWS)?;
+        check::at_most("rows", self.rows.len(), ROWS)?;
         let bytes: usize = self.rows.iter().map(|row| serde_json::to_string(row).map_or(0, |text| text.len())).sum();
         if bytes > BYTES {
             return Err(Error::bad_input("rows", format!("must have at most {BYTES} bytes of JSON, not {bytes}")));
         }
         if let Some(run) = &self.run {
-            check::code("run", run)?;
+            check::identifier("run", run)?;
         }
         if !(0..CHUNKS).contains(&self.chunk) {
             return Err(Error::bad_input("chunk", format!("must be 0 to {}", CHUNKS - 1)));
         }
-        if self.is_in_parts() && self.run.is_none() {
+        if self.is_chunked() && self.run.is_none() {
             return Err(Error::bad_input("run", "is required if there is more than one chunk"));
         }
-        if self.is_in_parts() && !self.is_complete {
+        if self.is_chunked() && !self.is_complete {
             return Err(Error::bad_input("complete", "must be true if there is more than one chunk"));
         }
         Ok(())
     }
 
-    fn is_in_parts(&self) -> bool {
+    fn is_chunked(&self) -> bool {
         self.chunk > 0 || self.has_more
     }
 }
@@ -69,21 +69,21 @@ impl Report {
 ///
 /// If a report with the same run name was completed before, nothing changes, and that run is returned. `CONFLICT` if
 /// the rule is paused or scans, or if another chunk must come next; `UNAVAILABLE` while another run is under way.
-pub async fn report(app: &App, tenant: &Arc<Tenant>, code: &str, report: Report) -> Result<Run> {
-    check::code("rule", code)?;
+pub async fn apply_report(app: &App, tenant: &Arc<Tenant>, code: &str, report: RowReport) -> Result<Run> {
+    check::identifier("rule", code)?;
     report.check()?;
-    let rule = find(app, tenant, code).await?;
+    let rule = find_by_code(app, tenant, code).await?;
     if rule.definition.scan.is_some() {
         return Err(Error::Conflict(format!("the rule {code:?} scans its source: rows cannot be reported to it")));
     }
-    let found = rows(report.rows.clone(), &rule.definition.key)?;
-    if let Some(run) = before(app, &rule, &report).await? {
+    let found = prepare_rows(report.rows.clone(), &rule.definition.key)?;
+    if let Some(run) = find_completed(app, &rule, &report).await? {
         return Ok(run);
     }
     let taken = claim_now(app, &rule, Duration::ZERO).await?;
-    match take_in(app, tenant, &taken, &report, &found).await {
-        Ok(Some((figures, end))) => taken.finish(app, tenant, figures, end).await?.ok_or_else(lost),
-        Ok(None) => Err(lost()),
+    match apply_chunk(app, tenant, &taken, &report, &found).await {
+        Ok(Some((figures, end))) => taken.finish(app, tenant, figures, end).await?.ok_or_else(claim_lost_error),
+        Ok(None) => Err(claim_lost_error()),
         Err(error) => {
             taken.release(app).await?;
             Err(error)
@@ -92,57 +92,59 @@ pub async fn report(app: &App, tenant: &Arc<Tenant>, code: &str, report: Report)
 }
 
 /// The run that completed the same report before.
-async fn before(app: &App, rule: &Rule, report: &Report) -> Result<Option<Run>> {
+async fn find_completed(app: &App, rule: &Rule, report: &RowReport) -> Result<Option<Run>> {
     let Some(name) = &report.run else { return Ok(None) };
     let same = Runs::find().filter(rule_run::Column::RuleId.eq(rule.of.id));
     let same = same.filter(rule_run::Column::Report.eq(name)).order_by_desc(rule_run::Column::RunNo);
     Ok(same.one(&app.db.read).await?)
 }
 
-async fn take_in(
+async fn apply_chunk(
     app: &App,
     tenant: &Arc<Tenant>,
-    claim: &Claim,
-    report: &Report,
-    found: &[Row],
-) -> Result<Option<(Figures, End)>> {
-    let report_no = begin(app, claim, report).await?;
+    claim: &RuleClaim,
+    report: &RowReport,
+    found: &[ResultRow],
+) -> Result<Option<(RunCounts, RunEnd)>> {
+    let report_no = begin_chunk(app, claim, report).await?;
     let Some(report_no) = report_no else { return Ok(None) };
-    let part = Part {
-        is_complete: report.is_complete && !report.is_in_parts(),
-        report_no: report.is_in_parts().then_some(report_no),
+    let part = ApplyMode {
+        is_complete: report.is_complete && !report.is_chunked(),
+        report_no: report.is_chunked().then_some(report_no),
         remembers: report.is_complete && claim.rule.of.is_baseline_due,
     };
-    let mut figures = match apply(app, tenant, claim, found, part).await? {
-        Applied::Done(figures) => figures,
-        Applied::Lost => return Ok(None),
-        Applied::Flooded(new) => return Ok(Some((Figures::of(found.len()), End::flooded(&claim.rule, new)))),
+    let mut figures = match apply_rows(app, tenant, claim, found, part).await? {
+        ApplyOutcome::Done(figures) => figures,
+        ApplyOutcome::Lost => return Ok(None),
+        ApplyOutcome::Flooded(new) => {
+            return Ok(Some((RunCounts::with_found(found.len()), RunEnd::too_many_new(&claim.rule, new))));
+        }
     };
-    if report.is_in_parts() && !report.has_more {
+    if report.is_chunked() && !report.has_more {
         let Some(more) = resolve_unreported(app, tenant, claim, report_no).await? else { return Ok(None) };
         figures.resolved += more.resolved;
     }
-    let outcome = if report.is_complete && !report.has_more { Outcome::Complete } else { Outcome::Partial };
+    let outcome = if report.is_complete && !report.has_more { RunOutcome::Complete } else { RunOutcome::Partial };
     let name = report.run.clone().filter(|_| !report.has_more);
-    if !next(app, claim, report).await? {
+    if !record_next_chunk(app, claim, report).await? {
         return Ok(None);
     }
-    Ok(Some((figures, End { report: name, ..End::of(outcome) })))
+    Ok(Some((figures, RunEnd { report: name, ..RunEnd::from_outcome(outcome) })))
 }
 
 /// The chunk that must come next.
-fn expected(rule: &Rule, report: &Report) -> i64 {
+fn expected_chunk(rule: &Rule, report: &RowReport) -> i64 {
     if rule.of.report == report.run { rule.of.report_chunk } else { 0 }
 }
 
 /// The number that the rows of a report get; `None` if the run lost its claim. `CONFLICT` if another chunk must come
 /// next. An earlier chunk may come again.
-async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>> {
-    if !report.is_in_parts() {
+async fn begin_chunk(app: &App, claim: &RuleClaim, report: &RowReport) -> Result<Option<i64>> {
+    if !report.is_chunked() {
         return Ok(Some(0));
     }
     let of = &claim.rule.of;
-    let expected = expected(&claim.rule, report);
+    let expected = expected_chunk(&claim.rule, report);
     if report.chunk > expected {
         let message = format!("the next chunk of the report must be {expected}, not {}", report.chunk);
         return Err(Error::Conflict(message));
@@ -151,7 +153,7 @@ async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>>
         return Ok(Some(of.report_no));
     }
     transaction!(app.db, |txn| {
-        if !claim.holds(txn, app.now()).await? {
+        if !claim.renew_lease(txn, app.now()).await? {
             return Ok(None);
         }
         let to = Rules::update_many().col_expr(Column::Report, Expr::val(report.run.clone()));
@@ -162,17 +164,17 @@ async fn begin(app: &App, claim: &Claim, report: &Report) -> Result<Option<i64>>
 }
 
 /// Records which chunk must come next. Returns false if the run lost its claim.
-async fn next(app: &App, claim: &Claim, report: &Report) -> Result<bool> {
-    if !report.is_in_parts() {
+async fn record_next_chunk(app: &App, claim: &RuleClaim, report: &RowReport) -> Result<bool> {
+    if !report.is_chunked() {
         return Ok(true);
     }
     let of = &claim.rule.of;
     transaction!(app.db, |txn| {
-        if !claim.holds(txn, app.now()).await? {
+        if !claim.renew_lease(txn, app.now()).await? {
             return Ok(false);
         }
         let (name, chunk) = if report.has_more {
-            (report.run.clone(), expected(&claim.rule, report).max(report.chunk + 1))
+            (report.run.clone(), expected_chunk(&claim.rule, report).max(report.chunk + 1))
         } else {
             (None, 0)
         };

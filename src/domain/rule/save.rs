@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use entity::ids::Seq;
 use entity::prelude::*;
-use entity::rule::{ActiveModel, Column, Entity as Rules, State};
+use entity::rule::{ActiveModel, Column, Entity as Rules, RuleStatus};
 use entity::rule_row::{self, Entity as Rows};
 use entity::rule_run::{self, Entity as Runs};
 
-use super::scan::source;
-use super::{FirstRun, RULES, Rule, find};
+use super::scan::find_source;
+use super::{FirstRun, RULES, Rule, find_by_code};
 use crate::app::App;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue;
 use crate::domain::notification;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::catalogue::no_type;
+use crate::model::catalogue::unknown_type;
 use crate::model::check;
-use crate::model::rule::Definition;
+use crate::model::rule::RuleDefinition;
 
 /// Rows per step of a deletion.
 const STEP: u64 = 200;
@@ -27,19 +27,19 @@ const STEP: u64 = 200;
 /// way stops.
 ///
 /// `CONFLICT` if the key columns would change: the open notifications would match no row any more.
-pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &Definition) -> Result<Rule> {
-    check_all(app, tenant, code, definition).await?;
+pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &RuleDefinition) -> Result<Rule> {
+    check_definition(app, tenant, code, definition).await?;
     let written = serde_json::to_string(definition).map_err(Error::internal)?;
     let scanned = definition.scan.as_ref().map(|scan| scan.source.clone());
     transaction!(app.db, |txn| {
         let now = app.now();
-        let Some(rule) = locked(txn, tenant, code).await? else {
+        let Some(rule) = lock_by_code(txn, tenant, code).await? else {
             let rule = ActiveModel {
                 tenant_id: Set(tenant.id),
                 code: Set(code.to_owned()),
                 definition: Set(written.clone()),
                 source: Set(scanned.clone()),
-                state: Set(State::Active),
+                state: Set(RuleStatus::Active),
                 due_at: Set(scanned.as_ref().map(|_| now)),
                 is_baseline_due: Set(definition.first_run == FirstRun::Baseline),
                 created_at: Set(now),
@@ -62,31 +62,37 @@ pub async fn save(app: &App, tenant: &Tenant, code: &str, definition: &Definitio
         let is_due = rule.of.due_at.is_some_and(|due_at| due_at <= now);
         let due_at = match &definition.scan {
             Some(_) if is_due => Some(now),
-            Some(scan) => scan.schedule()?.after(now),
+            Some(scan) => scan.schedule()?.next_after(now),
             None => None,
         };
-        let to = changed(&rule).col_expr(Column::Definition, Expr::val(written.clone()));
+        let to = change_statement(&rule).col_expr(Column::Definition, Expr::val(written.clone()));
         let to = to.col_expr(Column::Source, Expr::val(scanned.clone())).col_expr(Column::DueAt, Expr::val(due_at));
         to.col_expr(Column::UpdatedAt, Expr::val(now)).exec(txn).await?;
         Ok(())
     })?;
-    find(app, tenant, code).await
+    find_by_code(app, tenant, code).await
 }
 
 /// Refuses an invalid rule, or one that names something that does not exist.
-pub(super) async fn check_all(app: &App, tenant: &Tenant, code: &str, definition: &Definition) -> Result<()> {
-    check::code("code", code)?;
+pub(super) async fn check_definition(
+    app: &App,
+    tenant: &Tenant,
+    code: &str,
+    definition: &RuleDefinition,
+) -> Result<()> {
+    check::identifier("code", code)?;
     definition.check()?;
     if let Some(scan) = &definition.scan {
-        source(app, tenant, scan)?;
+        find_source(app, tenant, scan)?;
     }
-    named(app, tenant, definition).await
+    check_references(app, tenant, definition).await
 }
 
-async fn named(app: &App, tenant: &Tenant, definition: &Definition) -> Result<()> {
-    let catalogue = catalogue::current(app, tenant).await?;
-    let kind =
-        catalogue.message_type(&definition.message_type).ok_or_else(|| no_type("type", &definition.message_type))?;
+async fn check_references(app: &App, tenant: &Tenant, definition: &RuleDefinition) -> Result<()> {
+    let catalogue = catalogue::load_current(app, tenant).await?;
+    let kind = catalogue
+        .message_type(&definition.message_type)
+        .ok_or_else(|| unknown_type("type", &definition.message_type))?;
     if kind.template.is_none() {
         return Err(Error::bad_input("type", "must have a template, which renders the columns of a row as `params`"));
     }
@@ -97,14 +103,14 @@ async fn named(app: &App, tenant: &Tenant, definition: &Definition) -> Result<()
 }
 
 /// Locks the rule with a code.
-async fn locked(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Rule>> {
-    check::code("code", code)?;
+async fn lock_by_code(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Rule>> {
+    check::identifier("code", code)?;
     let found = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).for_update(txn).one(txn).await?;
-    found.map(Rule::read).transpose()
+    found.map(Rule::from_model).transpose()
 }
 
 /// A statement that changes a rule, and stops a run under way.
-fn changed(rule: &Rule) -> sea_orm::UpdateMany<Rules> {
+fn change_statement(rule: &Rule) -> sea_orm::UpdateMany<Rules> {
     let to = Rules::update_many().col_expr(Column::RunNo, Expr::val(rule.of.run_no + 1));
     to.col_expr(Column::LeaseUntil, Expr::val(0_i64)).filter(Column::Id.eq(rule.of.id))
 }
@@ -112,25 +118,25 @@ fn changed(rule: &Rule) -> sea_orm::UpdateMany<Rules> {
 /// Pauses a rule, and stops a run under way.
 pub async fn pause(app: &App, tenant: &Tenant, code: &str) -> Result<Rule> {
     transaction!(app.db, |txn| {
-        let rule = locked(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
-        changed(&rule).col_expr(Column::State, Expr::val(State::Paused)).exec(txn).await?;
+        let rule = lock_by_code(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
+        change_statement(&rule).col_expr(Column::State, Expr::val(RuleStatus::Paused)).exec(txn).await?;
         Ok(())
     })?;
-    find(app, tenant, code).await
+    find_by_code(app, tenant, code).await
 }
 
 /// Lets a rule run again, at once if it scans. `as_baseline`: the next complete run records new rows without sending.
 pub async fn resume(app: &App, tenant: &Tenant, code: &str, as_baseline: bool) -> Result<Rule> {
     transaction!(app.db, |txn| {
-        let rule = locked(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
+        let rule = lock_by_code(txn, tenant, code).await?.ok_or_else(|| Error::not_found("rule", code))?;
         let due_at = rule.of.source.as_ref().map(|_| app.now());
-        let to = changed(&rule).col_expr(Column::State, Expr::val(State::Active));
+        let to = change_statement(&rule).col_expr(Column::State, Expr::val(RuleStatus::Active));
         let to = to.col_expr(Column::DueAt, Expr::val(due_at)).col_expr(Column::Failures, Expr::val(0_i64));
         let is_baseline_due = rule.of.is_baseline_due || as_baseline;
         to.col_expr(Column::IsBaselineDue, Expr::val(is_baseline_due)).exec(txn).await?;
         Ok(())
     })?;
-    find(app, tenant, code).await
+    find_by_code(app, tenant, code).await
 }
 
 /// Deletes a rule and returns its row id; `None` if there is none. With `retracts`, retracts its open notifications. If
@@ -141,9 +147,9 @@ pub async fn delete(app: &App, tenant: &Arc<Tenant>, code: &str, retracts: bool)
         paused => paused?.of.id,
     };
     loop {
-        let catalogue = catalogue::current(app, tenant).await?;
+        let catalogue = catalogue::load_current(app, tenant).await?;
         let (end, is_done) = transaction!(app.db, |txn| {
-            let Some(rule) = locked(txn, tenant, code).await? else { return Ok((Seq::default(), true)) };
+            let Some(rule) = lock_by_code(txn, tenant, code).await? else { return Ok((Seq::default(), true)) };
             let of = rule_row::Column::RuleId.eq(rule.of.id);
             let some = Rows::find().filter(of.clone()).order_by_asc(rule_row::Column::KeyHash).limit(STEP);
             let some = some.all(txn).await?;
@@ -153,7 +159,7 @@ pub async fn delete(app: &App, tenant: &Arc<Tenant>, code: &str, retracts: bool)
                     end.max(notification::retract_within(txn, app, tenant, &catalogue, id).await?.unwrap_or_default());
             }
             let keys: Vec<&str> = some.iter().map(|row| row.key_hash.as_str()).collect();
-            Rows::delete_many().filter(of).filter(rule_row::Column::KeyHash.among(txn, &keys)).exec(txn).await?;
+            Rows::delete_many().filter(of).filter(rule_row::Column::KeyHash.is_in_list(txn, &keys)).exec(txn).await?;
             let is_done = (some.len() as u64) < STEP;
             if is_done {
                 Runs::delete_many().filter(rule_run::Column::RuleId.eq(rule.of.id)).exec(txn).await?;
@@ -161,7 +167,7 @@ pub async fn delete(app: &App, tenant: &Arc<Tenant>, code: &str, retracts: bool)
             }
             Ok((end, is_done))
         })?;
-        tenant.saw(end);
+        tenant.observe_log_end(end);
         if is_done {
             return Ok(Some(id));
         }

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use entity::ids::TenantId;
 use entity::prelude::*;
-use entity::rule::{Column, Entity as Rules, State};
+use entity::rule::{Column, Entity as Rules, RuleStatus};
 use parking_lot::Mutex;
 use sea_orm::Select;
 use sea_orm::sea_query::ExprTrait;
 use tokio::task::JoinSet;
 
-use super::apply::{Applied, Part, apply};
-use super::claim::{Claim, End, Figures, When, claim, claim_now, lost};
-use super::{Outcome, Run, Scan, find};
+use super::apply::{ApplyMode, ApplyOutcome, apply_rows};
+use super::claim::{ClaimReason, RuleClaim, RunCounts, RunEnd, claim_lost_error, claim_now, claim_rule};
+use super::{Run, RunOutcome, ScheduledScan, find_by_code};
 use crate::app::App;
-use crate::clock::{Millis, calendar};
+use crate::clock::{Millis, to_date_time};
 use crate::database::transaction;
 use crate::domain::tenant::{self, Tenant};
-use crate::error::{Error, Result, without_quoted};
-use crate::model::rule::rows;
-use crate::source::{Failure, FailureKind, Found, Query, Source};
+use crate::error::{Error, Result, redact_quoted};
+use crate::model::rule::prepare_rows;
+use crate::source::{DataSource, QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
 
 /// Due rules read at once.
 const RULES: u64 = 10;
@@ -34,14 +34,14 @@ const TURN: Duration = Duration::from_secs(1);
 
 /// Runs due rules, a few of each source at once.
 #[derive(Debug, Default)]
-pub struct Scanner {
-    turns: Arc<Mutex<Turns>>,
+pub struct RuleScanner {
+    turns: Arc<Mutex<TurnsBySource>>,
     /// Aborts them when dropped.
     running: Mutex<JoinSet<()>>,
 }
 
 /// The turns at each source, by its name.
-type Turns = HashMap<String, SourceTurns>;
+type TurnsBySource = HashMap<String, SourceTurns>;
 
 #[derive(Debug, Default)]
 struct SourceTurns {
@@ -53,36 +53,36 @@ struct SourceTurns {
 }
 
 /// A tenant's turn at a source. It ends on drop.
-struct Turn {
-    turns: Arc<Mutex<Turns>>,
+struct SourceTurn {
+    turns: Arc<Mutex<TurnsBySource>>,
     source: String,
     tenant: TenantId,
 }
 
-impl Scanner {
+impl RuleScanner {
     /// Starts due scans as far as sources have free connections, and does not wait for them. Safe on all nodes at once.
     ///
     /// Tenants take turns at a source, and each has at most its share of the connections. Does nothing while this
     /// node's clock and the database's differ too much. Then other nodes scan, or the rules wait.
-    pub async fn look(&self, app: &Arc<App>) -> Result<()> {
+    pub async fn start_due_scans(&self, app: &Arc<App>) -> Result<()> {
         while self.running.lock().try_join_next().is_some() {}
-        let free = self.free(app);
+        let free = self.free_sources(app);
         if free.is_empty() || app.agreed.is_in_doubt() {
             return Ok(());
         }
-        let due = due(app.now()).filter(Column::Source.among(&app.db.read, &free));
+        let due = select_due(app.now()).filter(Column::Source.is_in_list(&app.db.read, &free));
         let due = due.select_only().columns([Column::Source, Column::TenantId]).distinct().limit(LIST as u64);
         let due = due.into_tuple::<(String, TenantId)>().all(&app.db.read).await?;
-        for (source, tenant) in self.ordered(due) {
-            let Some(turn) = self.begin(app, source, tenant) else { continue };
+        for (source, tenant) in self.order_by_last_turn(due) {
+            let Some(turn) = self.begin_turn(app, source, tenant) else { continue };
             let app = app.clone();
             self.running.lock().spawn(async move {
                 let until = Instant::now() + TURN;
-                while let Some(ran) = some_of(&app, &turn, until).await.transpose() {
+                while let Some(ran) = run_turn(&app, &turn, until).await.transpose() {
                     if let Err(error) = ran {
                         tracing::warn!(
                             source = turn.source,
-                            cause = error.told(),
+                            cause = error.log_message(),
                             "could not run the due rules of a source"
                         );
                         break;
@@ -97,39 +97,39 @@ impl Scanner {
     }
 
     /// The sources with fewer turns under way than connections.
-    fn free(&self, app: &App) -> Vec<String> {
+    fn free_sources(&self, app: &App) -> Vec<String> {
         let turns = self.turns.lock();
-        let has_room = |source: &&Source| {
-            turns.get(source.name()).is_none_or(|of| of.running.values().sum::<usize>() < source.connections())
+        let has_room = |source: &&DataSource| {
+            turns.get(source.name()).is_none_or(|of| of.running.values().sum::<usize>() < source.max_connections())
         };
         app.sources.all().filter(has_room).map(|source| source.name().to_owned()).take(LIST).collect()
     }
 
     /// The tenants with the oldest last turn come first.
-    fn ordered(&self, mut due: Vec<(String, TenantId)>) -> Vec<(String, TenantId)> {
+    fn order_by_last_turn(&self, mut due: Vec<(String, TenantId)>) -> Vec<(String, TenantId)> {
         let turns = self.turns.lock();
         due.sort_by_key(|(source, tenant)| turns.get(source).and_then(|of| of.began.get(tenant)).copied());
         due
     }
 
     /// `None` if the source has no free connection, or if the tenant has its share.
-    fn begin(&self, app: &App, source: String, tenant: TenantId) -> Option<Turn> {
+    fn begin_turn(&self, app: &App, source: String, tenant: TenantId) -> Option<SourceTurn> {
         let of = app.sources.all().find(|of| of.name() == source)?;
         let mut turns = self.turns.lock();
         let taken = turns.entry(source.clone()).or_default();
         let all: usize = taken.running.values().sum();
         let own = taken.running.entry(tenant).or_default();
-        if all >= of.connections() || *own >= of.share() {
+        if all >= of.max_connections() || *own >= of.tenant_share() {
             return None;
         }
         *own += 1;
         taken.count += 1;
         taken.began.insert(tenant, taken.count);
-        Some(Turn { turns: self.turns.clone(), source, tenant })
+        Some(SourceTurn { turns: self.turns.clone(), source, tenant })
     }
 }
 
-impl Drop for Turn {
+impl Drop for SourceTurn {
     fn drop(&mut self) {
         if let Some(taken) = self.turns.lock().get_mut(&self.source)
             && let Some(own) = taken.running.get_mut(&self.tenant)
@@ -140,26 +140,31 @@ impl Drop for Turn {
 }
 
 /// Selects rules that are due: a range of `rule_due_at`.
-fn due(now: Millis) -> Select<Rules> {
-    let due = Rules::find().filter(Column::DueAt.lte(now)).filter(Column::State.eq(State::Active));
+fn select_due(now: Millis) -> Select<Rules> {
+    let due = Rules::find().filter(Column::DueAt.lte(now)).filter(Column::State.eq(RuleStatus::Active));
     due.filter(Column::LeaseUntil.lte(now))
 }
 
 /// Runs a tenant's due rules of a source, one after the other until the turn is over. `None` if nothing was run.
-async fn some_of(app: &App, turn: &Turn, until: Instant) -> Result<Option<()>> {
-    let some = due(app.now()).filter(Column::Source.eq(&turn.source)).filter(Column::TenantId.eq(turn.tenant));
+async fn run_turn(app: &App, turn: &SourceTurn, until: Instant) -> Result<Option<()>> {
+    let some = select_due(app.now()).filter(Column::Source.eq(&turn.source)).filter(Column::TenantId.eq(turn.tenant));
     let some = some.order_by_asc(Column::DueAt).limit(RULES);
     let mut has_run = None;
     for of in some.all(&app.db.read).await? {
         if has_run.is_some() && Instant::now() >= until {
             break;
         }
-        let tenant = tenant::by_id(app, of.tenant_id).await?;
+        let tenant = tenant::get_by_id(app, of.tenant_id).await?;
         match run_due(app, &tenant, of.id).await {
             Ok(Some(_)) => has_run = Some(()),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(tenant = tenant.code, rule = of.code, cause = error.told(), "could not run a rule");
+                tracing::warn!(
+                    tenant = tenant.code,
+                    rule = of.code,
+                    cause = error.log_message(),
+                    "could not run a rule"
+                );
             }
         }
     }
@@ -168,12 +173,12 @@ async fn some_of(app: &App, turn: &Turn, until: Instant) -> Result<Option<()>> {
 
 /// Makes the rules that scan a source due, because it had news at `heard_at`. Failing rules keep their back-off. Rules
 /// with a complete run that began later have seen the news.
-pub async fn has_news(app: &App, source: &str, heard_at: Millis) -> Result<()> {
+pub async fn mark_source_due(app: &App, source: &str, heard_at: Millis) -> Result<()> {
     let now = app.now();
     let waits = Column::DueAt.gt(now).or(Column::LeaseUntil.gt(now));
     let waits = waits.and(Column::CompleteAt.is_null().or(Column::CompleteAt.lte(heard_at)));
     let soon = Rules::update_many().col_expr(Column::DueAt, Expr::val(heard_at)).filter(Column::Source.eq(source));
-    let soon = soon.filter(Column::State.eq(State::Active)).filter(Column::Failures.eq(0)).filter(waits);
+    let soon = soon.filter(Column::State.eq(RuleStatus::Active)).filter(Column::Failures.eq(0)).filter(waits);
     transaction!(app.db, |txn| {
         soon.clone().exec(txn).await?;
         Ok(())
@@ -182,14 +187,14 @@ pub async fn has_news(app: &App, source: &str, heard_at: Millis) -> Result<()> {
 
 /// Fails rules that have been due for a minute while this server does not have their source. It may have been removed
 /// from the settings, and the rules' owners need to know.
-pub async fn fail_the_sourceless(app: &App) -> Result<()> {
-    let known: Vec<&str> = app.sources.all().map(Source::name).take(LIST).collect();
-    let mut lost = due(app.now()).filter(Column::DueAt.lte(app.now() - LOST)).limit(RULES);
+pub async fn fail_without_source(app: &App) -> Result<()> {
+    let known: Vec<&str> = app.sources.all().map(DataSource::name).take(LIST).collect();
+    let mut lost = select_due(app.now()).filter(Column::DueAt.lte(app.now() - LOST)).limit(RULES);
     if !known.is_empty() {
-        lost = lost.filter(Column::Source.among(&app.db.read, &known).not());
+        lost = lost.filter(Column::Source.is_in_list(&app.db.read, &known).not());
     }
     for of in lost.all(&app.db.read).await? {
-        let tenant = tenant::by_id(app, of.tenant_id).await?;
+        let tenant = tenant::get_by_id(app, of.tenant_id).await?;
         run_due(app, &tenant, of.id).await?;
     }
     Ok(())
@@ -198,30 +203,30 @@ pub async fn fail_the_sourceless(app: &App) -> Result<()> {
 /// Runs a scanning rule outside its schedule. `CONFLICT` if it is paused, is reported instead of scanned, or was
 /// changed meanwhile; `UNAVAILABLE` while another run is under way.
 pub async fn run_now(app: &App, tenant: &Arc<Tenant>, code: &str) -> Result<Run> {
-    let rule = find(app, tenant, code).await?;
+    let rule = find_by_code(app, tenant, code).await?;
     if rule.definition.scan.is_none() {
         return Err(Error::Conflict(format!(
             "the rule {code:?} does not scan: its rows are reported with reportRuleRows"
         )));
     }
-    let taken = claim_now(app, &rule, longest(app)).await?;
-    run(app, tenant, taken).await?.ok_or_else(lost)
+    let taken = claim_now(app, &rule, longest_scan(app)).await?;
+    run_claimed(app, tenant, taken).await?.ok_or_else(claim_lost_error)
 }
 
 /// Runs a rule if it is still due and no other node runs it.
 async fn run_due(app: &App, tenant: &Arc<Tenant>, id: i64) -> Result<Option<Run>> {
-    match claim(app, id, When::Due, longest(app)).await? {
-        Some(taken) => run(app, tenant, taken).await,
+    match claim_rule(app, id, ClaimReason::Due, longest_scan(app)).await? {
+        Some(taken) => run_claimed(app, tenant, taken).await,
         None => Ok(None),
     }
 }
 
 /// Runs a rule. `None` if the rule was changed meanwhile.
-async fn run(app: &App, tenant: &Arc<Tenant>, taken: Claim) -> Result<Option<Run>> {
+async fn run_claimed(app: &App, tenant: &Arc<Tenant>, taken: RuleClaim) -> Result<Option<Run>> {
     let Some(scan) = &taken.rule.definition.scan else { return Ok(None) };
-    let ended = match scanned(app, tenant, scan, &taken).await {
-        Ok(found) => compared(app, tenant, &taken, found).await?,
-        Err(end) => Some((Figures::default(), end)),
+    let ended = match run_query(app, tenant, scan, &taken).await {
+        Ok(found) => apply_scan(app, tenant, &taken, found).await?,
+        Err(end) => Some((RunCounts::default(), end)),
     };
     match ended {
         Some((figures, end)) => taken.finish(app, tenant, figures, end).await,
@@ -230,70 +235,81 @@ async fn run(app: &App, tenant: &Arc<Tenant>, taken: Claim) -> Result<Option<Run
 }
 
 /// The longest time of a scan. It waits for a connection as long as it may run.
-fn longest(app: &App) -> Duration {
-    2 * app.sources.all().map(Source::timeout).max().unwrap_or_default()
+fn longest_scan(app: &App) -> Duration {
+    2 * app.sources.all().map(DataSource::timeout).max().unwrap_or_default()
 }
 
 /// The source of a scan. `NOT_FOUND` if the server has none of this name for the tenant.
-pub(super) fn source<'a>(app: &'a App, tenant: &Tenant, scan: &Scan) -> Result<&'a Source> {
-    let found = app.sources.of(&tenant.code, &scan.source);
+pub(super) fn find_source<'a>(app: &'a App, tenant: &Tenant, scan: &ScheduledScan) -> Result<&'a DataSource> {
+    let found = app.sources.find_for_tenant(&tenant.code, &scan.source);
     found.ok_or_else(|| Error::not_found_at("scan.source", "source", &scan.source))
 }
 
 /// The query of a scan.
-pub(super) fn query<'a>(
-    source: &Source,
+pub(super) fn scan_query<'a>(
+    source: &DataSource,
     tenant: &'a Tenant,
-    scan: &'a Scan,
+    scan: &'a ScheduledScan,
     now: Millis,
     since: Option<Millis>,
-) -> Query<'a> {
+) -> SourceQuery<'a> {
     let asked = scan.timeout.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
-    Query {
+    SourceQuery {
         tenant: &tenant.code,
         sql: &scan.sql,
-        now: calendar(now),
-        since: since.map(calendar),
+        now: to_date_time(now),
+        since: since.map(to_date_time),
         timeout: asked.map_or(source.timeout(), |asked| asked.min(source.timeout())),
         limit: source.max_rows(),
     }
 }
 
 /// The complete result of a scan, or the outcome of a run without one.
-async fn scanned(app: &App, tenant: &Tenant, scan: &Scan, claim: &Claim) -> Result<Found, End> {
-    let failed = |error: Error| End { error: Some(error.told()), ..End::of(Outcome::Failed) };
-    let source = source(app, tenant, scan).map_err(failed)?;
-    let found = source.scan(query(source, tenant, scan, claim.started_at, claim.rule.of.complete_at)).await;
+async fn run_query(app: &App, tenant: &Tenant, scan: &ScheduledScan, claim: &RuleClaim) -> Result<QueryRows, RunEnd> {
+    let failed = |error: Error| RunEnd { error: Some(error.log_message()), ..RunEnd::from_outcome(RunOutcome::Failed) };
+    let source = find_source(app, tenant, scan).map_err(failed)?;
+    let found = source.scan(scan_query(source, tenant, scan, claim.started_at, claim.rule.of.complete_at)).await;
     let found = found.map_err(|failure| failure_end(&failure))?;
     if found.is_truncated {
-        return Err(End { error: Some(truncated(source)), ..End::of(Outcome::Truncated) });
+        return Err(RunEnd { error: Some(truncated_error(source)), ..RunEnd::from_outcome(RunOutcome::Truncated) });
     }
     Ok(found)
 }
 
 /// The error for a result that was cut off.
-pub(super) fn truncated(source: &Source) -> String {
+pub(super) fn truncated_error(source: &DataSource) -> String {
     format!("the result has more than {} rows, or is too large", source.max_rows())
 }
 
-fn failure_end(failure: &Failure) -> End {
-    let outcome = if failure.kind == FailureKind::TimedOut { Outcome::TimedOut } else { Outcome::Failed };
-    End { error: Some(failure.to_string()), ..End::of(outcome) }
+fn failure_end(failure: &QueryFailure) -> RunEnd {
+    let outcome = if failure.kind == QueryFailureKind::TimedOut { RunOutcome::TimedOut } else { RunOutcome::Failed };
+    RunEnd { error: Some(failure.to_string()), ..RunEnd::from_outcome(outcome) }
 }
 
 /// Applies a complete result. `None` if the run lost its claim.
-async fn compared(app: &App, tenant: &Arc<Tenant>, claim: &Claim, found: Found) -> Result<Option<(Figures, End)>> {
+async fn apply_scan(
+    app: &App,
+    tenant: &Arc<Tenant>,
+    claim: &RuleClaim,
+    found: QueryRows,
+) -> Result<Option<(RunCounts, RunEnd)>> {
     let many = found.rows.len();
-    let part = Part { is_complete: true, report_no: None, remembers: claim.rule.of.is_baseline_due };
-    let applied = async { apply(app, tenant, claim, &rows(found.rows, &claim.rule.definition.key)?, part).await };
+    let part = ApplyMode { is_complete: true, report_no: None, remembers: claim.rule.of.is_baseline_due };
+    let applied =
+        async { apply_rows(app, tenant, claim, &prepare_rows(found.rows, &claim.rule.definition.key)?, part).await };
     match applied.await {
-        Ok(Applied::Done(figures)) => Ok(Some((figures, End::of(Outcome::Complete)))),
-        Ok(Applied::Flooded(new)) => Ok(Some((Figures::of(many), End::flooded(&claim.rule, new)))),
-        Ok(Applied::Lost) => Ok(None),
+        Ok(ApplyOutcome::Done(figures)) => Ok(Some((figures, RunEnd::from_outcome(RunOutcome::Complete)))),
+        Ok(ApplyOutcome::Flooded(new)) => {
+            Ok(Some((RunCounts::with_found(many), RunEnd::too_many_new(&claim.rule, new))))
+        }
+        Ok(ApplyOutcome::Lost) => Ok(None),
         // Rows that cannot be sent: the author of the query needs to know.
         Err(error @ (Error::BadInput { .. } | Error::NotFound { .. } | Error::Conflict(_))) => {
-            let error = without_quoted(&error.told(), &['"']);
-            Ok(Some((Figures::of(many), End { error: Some(error), ..End::of(Outcome::Failed) })))
+            let error = redact_quoted(&error.log_message(), &['"']);
+            Ok(Some((
+                RunCounts::with_found(many),
+                RunEnd { error: Some(error), ..RunEnd::from_outcome(RunOutcome::Failed) },
+            )))
         }
         Err(error) => Err(error),
     }

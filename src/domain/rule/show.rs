@@ -12,22 +12,27 @@ use crate::app::App;
 use crate::domain::notification::{self, Notification};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::slice::{End, Slice};
+use crate::model::slice::{ListEnd, PageRange};
 
 /// The last runs of a rule, newest first; at most 50.
-pub async fn runs(app: &App, rule: &Rule, most: u64) -> Result<Vec<Run>> {
+pub async fn list_runs(app: &App, rule: &Rule, most: u64) -> Result<Vec<Run>> {
     let runs = Runs::find().filter(rule_run::Column::RuleId.eq(rule.of.id));
     let runs = runs.order_by_desc(rule_run::Column::RunNo).limit(most.min(RUNS));
     Ok(runs.all(&app.db.read).await?)
 }
 
 /// How many rows a rule knows that are not gone.
-pub async fn rows(app: &App, rule: &Rule) -> Result<i64> {
+pub async fn count_known_rows(app: &App, rule: &Rule) -> Result<i64> {
     Ok(Rows::find().filter(Column::RuleId.eq(rule.of.id)).count_rows(&app.db.read).await?)
 }
 
 /// A page of the notifications that a rule has sent and not resolved, newest first, and whether the list continues.
-pub async fn open(app: &App, tenant: &Tenant, rule: &Rule, slice: Slice<i64>) -> Result<(Vec<Notification>, bool)> {
+pub async fn list_open(
+    app: &App,
+    tenant: &Tenant,
+    rule: &Rule,
+    slice: PageRange<i64>,
+) -> Result<(Vec<Notification>, bool)> {
     let mut rows = Rows::find().filter(Column::RuleId.eq(rule.of.id)).filter(Column::NotificationId.is_not_null());
     if let Some(after) = slice.after {
         rows = rows.filter(Column::NotificationId.lt(after));
@@ -36,12 +41,12 @@ pub async fn open(app: &App, tenant: &Tenant, rule: &Rule, slice: Slice<i64>) ->
         rows = rows.filter(Column::NotificationId.gt(before));
     }
     rows = match slice.from {
-        End::First => rows.order_by_desc(Column::NotificationId),
-        End::Last => rows.order_by_asc(Column::NotificationId),
+        ListEnd::First => rows.order_by_desc(Column::NotificationId),
+        ListEnd::Last => rows.order_by_asc(Column::NotificationId),
     };
     let ids = rows.limit(slice.many as u64 + 1).select_only().column(Column::NotificationId);
-    let (ids, goes_on) = slice.page(ids.into_tuple::<i64>().all(&app.db.read).await?);
-    let found = notification::load(app, tenant, &ids).await?;
+    let (ids, goes_on) = slice.make_page(ids.into_tuple::<i64>().all(&app.db.read).await?);
+    let found = notification::load_by_ids(app, tenant, &ids).await?;
     let mut found: HashMap<i64, Notification> = found.into_iter().map(|of| (of.id, of)).collect();
     Ok((ids.iter().filter_map(|id| found.remove(id)).collect(), goes_on))
 }

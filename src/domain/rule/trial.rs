@@ -7,29 +7,29 @@ use entity::prelude::*;
 use entity::rule::{Column, Entity as Rules};
 use entity::user::Entity as Users;
 
-use super::apply::{check, input, known_of};
-use super::save::check_all;
-use super::scan::{query, source, truncated};
-use super::{Columns, Definition, FirstRun, Rule, Scan, statement};
+use super::apply::{check_rows, load_known, row_input};
+use super::save::check_definition;
+use super::scan::{find_source, scan_query, truncated_error};
+use super::{ColumnValues, FirstRun, Rule, RuleDefinition, ScheduledScan, statement};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::Act;
+use crate::database::PendingAudit;
 use crate::domain::audit;
 use crate::domain::catalogue::{self, MessageType};
-use crate::domain::channel::{self, Target};
+use crate::domain::channel::{self, ActionTarget};
 use crate::domain::notification::Addressees;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::check as texts;
-use crate::model::rule::{Difference, Row, difference, rows};
-use crate::model::template::{self, Scene, TargetScene, Text};
+use crate::model::rule::{ResultRow, RowDiff, diff_rows, prepare_rows};
+use crate::model::template::{self, TargetVariables, TemplateVariables, TextKind};
 
 /// The most samples.
 const SHOWN: usize = 100;
 
 /// The effect that a rule would have now.
 #[derive(Clone, Debug, Default)]
-pub struct Trial {
+pub struct TrialResult {
     pub found: usize,
     pub raised: usize,
     pub amended: usize,
@@ -45,13 +45,13 @@ pub struct Trial {
     /// Why there is no result, or which row cannot be sent.
     pub error: Option<String>,
     /// Samples of new rows, in the order of the result.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<SampleNotification>,
 }
 
 /// The notification for a row.
 #[derive(Clone, Debug)]
-pub struct Sample {
-    pub key: Columns,
+pub struct SampleNotification {
+    pub key: ColumnValues,
     pub title: Option<String>,
     pub body: Option<String>,
     pub link: Option<String>,
@@ -65,55 +65,58 @@ pub struct Sample {
 /// the query before the source gets it.
 ///
 /// Input errors are refused as by `save`. Failures of the source are part of the result.
-pub async fn trial(
+pub async fn run_trial(
     app: &App,
     tenant: &Tenant,
-    (code, definition): (&str, &Definition),
+    (code, definition): (&str, &RuleDefinition),
     first: usize,
-    act: Option<Act>,
-) -> Result<Trial> {
-    texts::count("first", first, SHOWN)?;
-    check_all(app, tenant, code, definition).await?;
+    act: Option<PendingAudit>,
+) -> Result<TrialResult> {
+    texts::at_most("first", first, SHOWN)?;
+    check_definition(app, tenant, code, definition).await?;
     let Some(scan) = &definition.scan else {
         return Err(Error::bad_input("scan", "is required: only a rule that scans can be tried"));
     };
     let rule = Rules::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&app.db.read).await?;
-    let rule = rule.map(Rule::read).transpose()?;
-    let source = source(app, tenant, scan)?;
+    let rule = rule.map(Rule::from_model).transpose()?;
+    let source = find_source(app, tenant, scan)?;
     if let Some(act) = act {
-        audit::note(app, &Act { detail: Some(tried(scan)), ..act }).await?;
+        audit::record_act(app, &PendingAudit { detail: Some(audit_text(scan)), ..act }).await?;
     }
     let now = app.now();
     let since = rule.as_ref().and_then(|rule| rule.of.complete_at);
-    let asked = query(source, tenant, scan, now, since);
+    let asked = scan_query(source, tenant, scan, now, since);
     let began = std::time::Instant::now();
     let found = source.scan(asked).await;
     let millis = Millis::try_from(began.elapsed().as_millis()).map_err(Error::internal)?;
     let plan = source.plan(asked).await.ok();
-    let trial = Trial { millis, plan, ..Trial::default() };
+    let trial = TrialResult { millis, plan, ..TrialResult::default() };
     let found = match found {
         Ok(found) if found.is_truncated => {
-            return Ok(Trial { found: found.rows.len(), error: Some(truncated(source)), ..trial });
+            return Ok(TrialResult { found: found.rows.len(), error: Some(truncated_error(source)), ..trial });
         }
         Ok(found) => found,
-        Err(failure) => return Ok(Trial { error: Some(failure.to_string()), ..trial }),
+        Err(failure) => return Ok(TrialResult { error: Some(failure.to_string()), ..trial }),
     };
     let many = found.rows.len();
-    let rows = match rows(found.rows, &definition.key) {
+    let rows = match prepare_rows(found.rows, &definition.key) {
         Ok(rows) => rows,
-        Err(error) => return Ok(Trial { found: many, error: Some(error.told()), ..trial }),
+        Err(error) => return Ok(TrialResult { found: many, error: Some(error.log_message()), ..trial }),
     };
-    let all = compared(app, rule.as_ref(), definition, &rows, now).await?;
+    let all = compare_rows(app, rule.as_ref(), definition, &rows, now).await?;
     let is_baseline = rule.as_ref().map_or(definition.first_run == FirstRun::Baseline, |rule| rule.of.is_baseline_due);
-    let error = match check(app, tenant, (code, definition), &rows, &all.new).await {
+    let error = match check_rows(app, tenant, (code, definition), &rows, &all.new).await {
         Err(error @ Error::Internal(_)) => return Err(error),
-        checked => checked.err().map(|error| error.told()),
+        checked => checked.err().map(|error| error.log_message()),
     };
     let samples = match error {
-        None => samples(app, tenant, (code, definition), all.new.iter().take(first).map(|place| &rows[*place])).await?,
+        None => {
+            render_samples(app, tenant, (code, definition), all.new.iter().take(first).map(|place| &rows[*place]))
+                .await?
+        }
         Some(_) => Vec::new(),
     };
-    Ok(Trial {
+    Ok(TrialResult {
         found: many,
         raised: if is_baseline { 0 } else { all.new.len() + all.repeated.len() },
         amended: all.changed.len(),
@@ -127,61 +130,68 @@ pub async fn trial(
 }
 
 /// The source and the beginning of the query, for the audit log.
-fn tried(scan: &Scan) -> String {
+fn audit_text(scan: &ScheduledScan) -> String {
     const CHARACTERS: usize = 1_000;
     let text = format!("{}: {}", scan.source, scan.sql);
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).take(CHARACTERS).collect()
 }
 
-async fn compared(
+async fn compare_rows(
     app: &App,
     rule: Option<&Rule>,
-    definition: &Definition,
-    rows: &[Row],
+    definition: &RuleDefinition,
+    rows: &[ResultRow],
     now: Millis,
-) -> Result<Difference> {
+) -> Result<RowDiff> {
     let known = match rule {
-        Some(rule) => known_of(app, rule.of.id).await?,
+        Some(rule) => load_known(app, rule.of.id).await?,
         None => HashMap::new(),
     };
     let complete_no = rule.map_or(0, |rule| rule.of.complete_no) + 1;
-    Ok(difference(&known, rows, definition.how(Some(complete_no), now)))
+    Ok(diff_rows(&known, rows, definition.diff_options(Some(complete_no), now)))
 }
 
-async fn samples(
+async fn render_samples(
     app: &App,
     tenant: &Tenant,
-    (code, definition): (&str, &Definition),
-    rows: impl Iterator<Item = &Row> + Send,
-) -> Result<Vec<Sample>> {
-    let catalogue = catalogue::current(app, tenant).await?;
+    (code, definition): (&str, &RuleDefinition),
+    rows: impl Iterator<Item = &ResultRow> + Send,
+) -> Result<Vec<SampleNotification>> {
+    let catalogue = catalogue::load_current(app, tenant).await?;
     let kind = catalogue.message_type(&definition.message_type);
     let kind = kind.ok_or_else(|| Error::internal("the message type is missing"))?;
     let mut samples = Vec::new();
     for row in rows {
-        let addressees = input(code, definition, row)?.addressees;
-        let said = said(kind, row, &addressees);
+        let addressees = row_input(code, definition, row)?.addressees;
+        let said = render_texts(kind, row, &addressees);
         let (texts, template_error) = match said {
             Ok(texts) => (texts, None),
             Err(why) => (<[Option<String>; 3]>::default(), Some(why)),
         };
         let [title, body, link] = texts;
-        let audience_size = audience_size(app, tenant, &addressees).await?;
-        samples.push(Sample { key: row.key(&definition.key), title, body, link, template_error, audience_size });
+        let audience_size = count_audience(app, tenant, &addressees).await?;
+        samples.push(SampleNotification {
+            key: row.key_values(&definition.key),
+            title,
+            body,
+            link,
+            template_error,
+            audience_size,
+        });
     }
     Ok(samples)
 }
 
-fn said(kind: &MessageType, row: &Row, addressees: &Addressees) -> Result<[Option<String>; 3], String> {
+fn render_texts(kind: &MessageType, row: &ResultRow, addressees: &Addressees) -> Result<[Option<String>; 3], String> {
     let Some(template) = &kind.template else { return Ok([Some(kind.title.clone()), None, None]) };
     let params = serde_json::Value::Object(row.columns.clone());
     let (target, action) = match addressees {
         Addressees::Subscribers { target_type, target_id, action } => {
-            (Some(TargetScene { r#type: target_type, id: target_id }), Some(action.as_str()))
+            (Some(TargetVariables { r#type: target_type, id: target_id }), Some(action.as_str()))
         }
         _ => (None, None),
     };
-    let scene = Scene {
+    let scene = TemplateVariables {
         params: &params,
         data: &serde_json::Value::Null,
         sender: serde_json::Value::Null,
@@ -189,11 +199,11 @@ fn said(kind: &MessageType, row: &Row, addressees: &Addressees) -> Result<[Optio
         action,
         shown: None,
     };
-    let text = |text| template::rendered(template, text, &scene);
-    Ok([text(Text::Title)?, text(Text::Body)?, text(Text::Link)?])
+    let text = |text| template::render_template(template, text, &scene);
+    Ok([text(TextKind::Title)?, text(TextKind::Body)?, text(TextKind::Link)?])
 }
 
-async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<i64> {
+async fn count_audience(app: &App, tenant: &Tenant, addressees: &Addressees) -> Result<i64> {
     let db = &app.db.read;
     match addressees {
         Addressees::Everyone => Ok(Users::of_tenant(tenant.id).count_rows(db).await?),
@@ -202,14 +212,14 @@ async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) -> R
         Addressees::Groups(codes) => {
             let groups = channel::named_groups(db, tenant, codes).await?;
             let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
-            statement::listeners(db, &channels).await
+            statement::count_listeners(db, &channels).await
         }
         Addressees::Subscribers { target_type, target_id, action } => {
-            let target = Target { target_type: target_type.clone(), id: target_id.clone() };
-            let audiences = channel::audiences(db, tenant, &[target.channel(action)]).await?;
+            let target = ActionTarget { target_type: target_type.clone(), id: target_id.clone() };
+            let audiences = channel::find_audiences(db, tenant, &[target.channel(action)]).await?;
             let channels: Vec<ChannelId> =
                 audiences.into_values().flat_map(|of| of.groups.into_iter().chain([of.channel])).collect();
-            statement::listeners(db, &channels).await
+            statement::count_listeners(db, &channels).await
         }
     }
 }

@@ -10,12 +10,15 @@ use entity::prelude::*;
 use entity::tenant::{Column, Entity as Head};
 use sea_orm::sea_query::ExprTrait;
 
-use super::by_seq;
-use super::statement::{Announced, Audience, Newcomers, by_channel, counted_departures, newcomers, to_everyone};
+use super::case_by_seq;
+use super::statement::{
+    AudienceCount, EveryoneAnnouncement, NewcomerCount, count_by_channel, count_newcomers, delete_counted_departures,
+    select_everyone_announcements,
+};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
-use crate::domain::tenant::{self, Failures, Tenant};
+use crate::domain::tenant::{self, Tenant, TenantFailures};
 use crate::error::Result;
 
 /// Log entries per step. Halved when a step takes too long.
@@ -23,26 +26,26 @@ const ENTRIES: i64 = 200;
 
 /// Counts the audiences of all tenants' new publications, within a minute after they were published. Only channels are
 /// counted here: the audience of a notification to named users was counted when it was sent.
-pub(super) async fn count(app: &App) -> Result<()> {
+pub(super) async fn count_audiences(app: &App) -> Result<()> {
     let behind = Head::find().filter(Expr::col(Column::CountedSeq).lt(Expr::col(Column::LastSeq)));
     let behind = behind.select_only().column(Column::Id).into_tuple::<TenantId>();
     let behind = behind.all(&app.db.read).await?;
     if behind.is_empty() {
         return Ok(());
     }
-    let mut failures = Failures::default();
+    let mut failures = TenantFailures::default();
     for tenant in behind {
-        failures.note(app, tenant, count_of(app, tenant).await);
+        failures.record_failure(app, tenant, count_for_tenant(app, tenant).await);
     }
-    transaction!(app.db, |txn| counted_departures(txn).run(txn).await)?;
-    failures.end()
+    transaction!(app.db, |txn| delete_counted_departures(txn).execute(txn).await)?;
+    failures.into_result()
 }
 
-async fn count_of(app: &App, tenant: TenantId) -> Result<()> {
-    let tenant = tenant::by_id(app, tenant).await?;
+async fn count_for_tenant(app: &App, tenant: TenantId) -> Result<()> {
+    let tenant = tenant::get_by_id(app, tenant).await?;
     let (mut most, mut is_more) = (ENTRIES, true);
     while is_more {
-        is_more = match count_some(app, &tenant, most).await {
+        is_more = match count_entries(app, &tenant, most).await {
             // There may be millions of subscribers.
             Err(error) if error.is_slow() && most > 1 => {
                 most /= 2;
@@ -55,15 +58,16 @@ async fn count_of(app: &App, tenant: TenantId) -> Result<()> {
 }
 
 /// Counts the audiences of up to `most` log entries. Returns false once the end of the log is reached.
-async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
+async fn count_entries(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     let db = &app.db.read;
     let head = Head::of_tenant(tenant.id).select_only().column(Column::CountedSeq).column(Column::LastSeq);
     let Some((after, last)) = head.into_tuple::<(Seq, Seq)>().one(db).await? else { return Ok(false) };
-    let upto = Ord::min(last, app.gaps.read().step(tenant.id, after, most));
-    let counted = by_channel(db, tenant, (after, upto)).rows::<Audience>(db).await?;
+    let upto = Ord::min(last, app.gaps.read().advance(tenant.id, after, most));
+    let counted = count_by_channel(db, tenant, (after, upto)).fetch_by_name::<AudienceCount>(db).await?;
     let mut sizes: HashMap<Seq, i64> = counted.into_iter().map(|of| (of.seq, of.size)).collect();
-    let announced = to_everyone(db, tenant, (after, upto)).rows::<Announced>(db).await?;
-    for (seq, size) in everyone(db, tenant, &announced).await? {
+    let announced =
+        select_everyone_announcements(db, tenant, (after, upto)).fetch_by_name::<EveryoneAnnouncement>(db).await?;
+    for (seq, size) in everyone_sizes(db, tenant, &announced).await? {
         // Erased users are already counted, by their departures.
         *sizes.entry(seq).or_default() += size;
     }
@@ -71,7 +75,7 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
     transaction!(app.db, |txn| {
         use notification::Column::{AudienceSize, Seq};
         // A channel without subscribers counts 0.
-        let size = Notification::update_of_tenant(tenant.id).col_expr(AudienceSize, by_seq(&sizes));
+        let size = Notification::update_of_tenant(tenant.id).col_expr(AudienceSize, case_by_seq(&sizes));
         size.filter(AudienceSize.is_null()).filter(Seq.gt(after)).filter(Seq.lte(upto)).exec(txn).await?;
         let counted = Head::update_of_tenant(tenant.id).col_expr(Column::CountedSeq, Expr::val(upto));
         Ok(counted.filter(Column::CountedSeq.lt(upto)).exec(txn).await?)
@@ -81,12 +85,16 @@ async fn count_some(app: &App, tenant: &Tenant, most: i64) -> Result<bool> {
 
 /// For each announcement, how many of the existing users were known to the tenant when it was published. Announcements
 /// are in the order of publication.
-async fn everyone(db: &impl ConnectionTrait, tenant: &Tenant, of: &[Announced]) -> Result<Vec<(Seq, i64)>> {
+async fn everyone_sizes(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    of: &[EveryoneAnnouncement],
+) -> Result<Vec<(Seq, i64)>> {
     if of.is_empty() {
         return Ok(Vec::new());
     }
     let instants: Vec<Millis> = of.iter().map(|announced| announced.published_at).collect();
-    let newcomers = newcomers(db, tenant, &instants).rows::<Newcomers>(db).await?;
+    let newcomers = count_newcomers(db, tenant, &instants).fetch_by_name::<NewcomerCount>(db).await?;
     let newcomers: HashMap<i32, i64> = newcomers.into_iter().map(|of| (of.nth, of.many)).collect();
     let mut size = 0;
     let sizes = (0..).zip(of).map(|(nth, announced)| {

@@ -10,7 +10,7 @@ use entity::tally_span::{self, Entity as TallySpan};
 use entity::user::{self, Entity as User};
 use sea_orm::sea_query::ExprTrait;
 
-use super::{audience, by_seq, hours, settle, told};
+use super::{audience, case_by_seq, flush_users, hours, told};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -26,40 +26,40 @@ const TALLIES: usize = 5000;
 const NOTIFICATIONS: usize = 256;
 
 /// Brings the counters of all notifications up to date. Safe on several nodes at once.
-pub async fn count(app: &App) -> Result<()> {
-    settle_all(app).await?;
-    while transaction!(app.db, |txn| add_some(txn, app.now()).await)? {}
-    audience::count(app).await
+pub async fn update_counters(app: &App) -> Result<()> {
+    flush_all(app).await?;
+    while transaction!(app.db, |txn| apply_tallies(txn, app.now()).await)? {}
+    audience::count_audiences(app).await
 }
 
 /// Settles the spans of all users. Call it before their items are deleted. It makes one pass: spans that users add
 /// meanwhile may stay for the next one, so busy users cannot keep it from ending.
-pub async fn settle_all(app: &App) -> Result<()> {
+pub async fn flush_all(app: &App) -> Result<()> {
     let mut after = Some(UserId(0));
     while let Some(from) = after {
-        after = transaction!(app.db, |txn| settle_some(txn, from).await)?;
+        after = transaction!(app.db, |txn| flush_next_users(txn, from).await)?;
     }
     Ok(())
 }
 
 /// Settles the spans of the next users after `after`, and returns the last of them.
-async fn settle_some(txn: &Transaction, after: UserId) -> Result<Option<UserId>> {
+async fn flush_next_users(txn: &Transaction, after: UserId) -> Result<Option<UserId>> {
     let column = tally_span::Column::UserId;
     let next = TallySpan::find().filter(column.gt(after)).select_only().column(column).distinct();
     let users = next.order_by_asc(column).limit(USERS).into_tuple::<UserId>().all(txn).await?;
     let Some(&last) = users.last() else { return Ok(None) };
-    let locked = User::find().filter(user::Column::Id.among(txn, &users)).select_only().column(user::Column::Id);
+    let locked = User::find().filter(user::Column::Id.is_in_list(txn, &users)).select_only().column(user::Column::Id);
     let locked = locked.order_by_asc(user::Column::Id).for_update(txn).into_tuple::<UserId>().all(txn).await?;
     // Spans of erased users are left to the job that erases them.
-    settle(txn, &locked).await?;
+    flush_users(txn, &locked).await?;
     Ok(Some(last))
 }
 
 /// Adds some tallies to their notifications and writes the webhooks for them, in the transaction that deletes the
 /// tallies. Returns false if hardly any are left.
-async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
+async fn apply_tallies(txn: &Transaction, now: Millis) -> Result<bool> {
     let tallies = Tally::find().order_by_asc(tally::Column::Id).limit(TALLIES as u64).for_update(txn).all(txn).await?;
-    told::tell(txn, &tallies, now).await?;
+    told::write_read_webhooks(txn, &tallies, now).await?;
     let mut sums: BTreeMap<TenantId, BTreeMap<Seq, (i64, i64)>> = BTreeMap::new();
     for tally in &tallies {
         let sum = sums.entry(tally.tenant_id).or_default().entry(tally.seq).or_default();
@@ -69,13 +69,13 @@ async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
     for (tenant, sums) in sums {
         let sums: Vec<(Seq, (i64, i64))> = sums.into_iter().collect();
         for sums in sums.chunks(NOTIFICATIONS) {
-            add(txn, tenant, sums).await?;
-            hours::add(txn, tenant, sums, now).await?;
+            add_to_notifications(txn, tenant, sums).await?;
+            hours::add_to_hour(txn, tenant, sums, now).await?;
         }
     }
     let ids: Vec<i64> = tallies.iter().map(|tally| tally.id).collect();
     for ids in ids.chunks(LIST) {
-        let delete = Tally::delete_many().filter(tally::Column::Id.among(txn, ids));
+        let delete = Tally::delete_many().filter(tally::Column::Id.is_in_list(txn, ids));
         if delete.exec(txn).await?.rows_affected != ids.len() as u64 {
             return Err(Error::Unavailable("another node has flushed the same counters".into()));
         }
@@ -83,14 +83,14 @@ async fn add_some(txn: &Transaction, now: Millis) -> Result<bool> {
     Ok(tallies.len() == TALLIES)
 }
 
-async fn add(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {
+async fn add_to_notifications(txn: &Transaction, tenant: TenantId, sums: &[(Seq, (i64, i64))]) -> Result<()> {
     use notification::Column::{DeliveredCount, ReadCount};
     let delivered: Vec<(Seq, i64)> = sums.iter().map(|(seq, (delivered, _))| (*seq, *delivered)).collect();
     let was_read: Vec<(Seq, i64)> = sums.iter().map(|(seq, (_, was_read))| (*seq, *was_read)).collect();
     let seqs: Vec<Seq> = sums.iter().map(|(seq, _)| *seq).collect();
     let add = Notification::update_of_tenant(tenant)
-        .col_expr(DeliveredCount, Expr::col(DeliveredCount).add(by_seq(&delivered)))
-        .col_expr(ReadCount, Expr::col(ReadCount).add(by_seq(&was_read)));
-    add.filter(notification::Column::Seq.among(txn, &seqs)).exec(txn).await?;
+        .col_expr(DeliveredCount, Expr::col(DeliveredCount).add(case_by_seq(&delivered)))
+        .col_expr(ReadCount, Expr::col(ReadCount).add(case_by_seq(&was_read)));
+    add.filter(notification::Column::Seq.is_in_list(txn, &seqs)).exec(txn).await?;
     Ok(())
 }

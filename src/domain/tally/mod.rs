@@ -2,8 +2,9 @@
 //!
 //! Readers and syncs never write to the notification's row, since they would wait for its lock. They insert a row of
 //! their own: a *span* for a range of an inbox that arrived or was read at once, or a *tally* for single items. In the
-//! background, spans are settled into tallies item by item, and tallies are added to the notifications (`count`), and
-//! by the hour for large audiences (`hours`). A sync of many users over few log entries writes tallies directly.
+//! background, spans are settled into tallies item by item, and tallies are added to the notifications
+//! (`update_counters`), and by the hour for large audiences (`load_hours`). A sync of many users over few log entries
+//! writes tallies directly.
 //!
 //! A span is valid only as long as its items keep their state. Before single items change, the user's spans are
 //! settled, under the lock of the user's row that is held anyway. If an endpoint of the tenant subscribes to
@@ -27,17 +28,17 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
 
-pub use count::{count, settle_all};
-pub use hours::{HOURS, Hour, hours};
-pub use settle::{settle, settle_up_to};
-pub use statement::{push_marked, push_read};
+pub use count::{flush_all, update_counters};
+pub use hours::{HOURS, HourlyCounts, load_hours};
+pub use settle::{flush_up_to, flush_users};
+pub use statement::{push_insert_spans, push_insert_tallies};
 
 /// Counts the items that arrived between each user's cursor (`after` or later) and `upto`. Call it before the cursors
 /// move.
 ///
 /// Inserts a span per user, or a tally per log entry if there are fewer entries than users. Either way few rows are
 /// written. The span of a user who received nothing counts nothing.
-pub async fn arrived(
+pub async fn record_arrivals(
     txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
@@ -46,16 +47,16 @@ pub async fn arrived(
 ) -> Result<()> {
     let is_short = usize::try_from(upto.0 - after.0).is_ok_and(|entries| entries < users.len());
     let arrived = if is_short {
-        statement::arrived(txn, tenant, users, (after, upto))
+        statement::insert_arrival_tallies(txn, tenant, users, (after, upto))
     } else {
-        statement::arrived_up_to(txn, users, upto, now)
+        statement::insert_arrival_spans(txn, users, upto, now)
     };
-    arrived.run(txn).await?;
+    arrived.execute(txn).await?;
     Ok(())
 }
 
 /// Counts a user's unmarked items of these types as read, from each type's read mark up to `upto`.
-pub async fn read(
+pub async fn record_reads(
     txn: &Transaction,
     user: UserId,
     kinds: impl Iterator<Item = (TypeId, Seq)>,
@@ -67,13 +68,13 @@ pub async fn read(
     let row = |(kind, after): (entity::ids::TypeId, Seq)| {
         [user.into(), true.into(), kind.into(), after.into(), upto.into(), now.into()]
     };
-    insert(txn, columns, kinds.map(row).collect(), Existing::Kept).await?;
+    insert(txn, columns, kinds.map(row).collect(), ExistingRows::Kept).await?;
     Ok(())
 }
 
 /// The user who reads, and when.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reader {
+pub struct ReaderInfo {
     /// 0 if webhooks need no reader.
     pub user: UserId,
     pub at: Millis,
@@ -81,42 +82,51 @@ pub struct Reader {
 
 /// A single item that was read (1) or marked unread (-1).
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct ReadChange {
     pub seq: Seq,
     pub by: i64,
-    pub reader: Reader,
+    pub reader: ReaderInfo,
 }
 
 /// Keeps users who stop listening to channels in audiences that are not counted yet. Call it before they stop, in the
 /// same transaction.
-pub async fn departing(txn: &Transaction, tenant: &Tenant, users: &[UserId], channels: &[ChannelId]) -> Result<()> {
+pub async fn record_departures(
+    txn: &Transaction,
+    tenant: &Tenant,
+    users: &[UserId],
+    channels: &[ChannelId],
+) -> Result<()> {
     for channels in channels.chunks(LIST) {
-        statement::departed(txn, tenant, users, Some(channels)).run(txn).await?;
+        statement::insert_departures(txn, tenant, users, Some(channels)).execute(txn).await?;
     }
     Ok(())
 }
 
 /// The same for a user to be erased, who received announcements to everyone after `since` in the log.
-pub async fn leaving(txn: &Transaction, tenant: &Tenant, user: UserId, since: i64) -> Result<()> {
-    statement::departed(txn, tenant, &[user], None).run(txn).await?;
-    statement::departed_from_everyone(txn, tenant, user, since).run(txn).await?;
+pub async fn record_erasure(txn: &Transaction, tenant: &Tenant, user: UserId, since: i64) -> Result<()> {
+    statement::insert_departures(txn, tenant, &[user], None).execute(txn).await?;
+    statement::insert_everyone_departure(txn, tenant, user, since).execute(txn).await?;
     Ok(())
 }
 
 /// Inserts a tally for each reading.
-pub async fn marked(txn: &Transaction, tenant: &Tenant, readings: impl Iterator<Item = Reading>) -> Result<()> {
+pub async fn record_changes(
+    txn: &Transaction,
+    tenant: &Tenant,
+    readings: impl Iterator<Item = ReadChange>,
+) -> Result<()> {
     use tally::Column::{Delivered, HappenedAt, ReaderId, Seq, TenantId, WasRead};
     let columns = [TenantId, Seq, Delivered, WasRead, ReaderId, HappenedAt];
-    let row = |Reading { seq, by, reader }: Reading| {
+    let row = |ReadChange { seq, by, reader }: ReadChange| {
         [tenant.id.into(), seq.into(), 0_i64.into(), by.into(), reader.user.into(), reader.at.into()]
     };
-    insert(txn, columns, readings.map(row).collect(), Existing::Refused).await?;
+    insert(txn, columns, readings.map(row).collect(), ExistingRows::Refused).await?;
     Ok(())
 }
 
 /// An SQL CASE from a notification's seq to its number, and otherwise 0. Repeats the last entry up to a power of two,
 /// so that there are few different statements.
-fn by_seq(numbers: &[(Seq, i64)]) -> Expr {
+fn case_by_seq(numbers: &[(Seq, i64)]) -> Expr {
     // No notification has seq 0.
     let last = numbers.last().copied().unwrap_or_default();
     let places = 0..numbers.len().next_power_of_two();

@@ -16,42 +16,42 @@ use tokio::time::timeout;
 use crate::app::{App, Caches};
 use crate::database::transaction;
 use crate::error::{Error, Result};
-use crate::model::seal::Seal;
+use crate::model::seal::IdCipher;
 pub use crate::model::tenant::Tenant;
 
 /// The context of work for a tenant.
-pub type Needs = (Arc<App>, Arc<Tenant>);
+pub type TenantContext = (Arc<App>, Arc<Tenant>);
 
-async fn found_or_made(app: &App, code: &str) -> Result<Tenant> {
-    if let Some(tenant) = find(app, code).await? {
+async fn find_or_insert(app: &App, code: &str) -> Result<Tenant> {
+    if let Some(tenant) = find_by_code(app, code).await? {
         return Ok(tenant);
     }
-    make(app, code).await?;
-    find(app, code).await?.ok_or_else(|| Error::internal("a tenant is missing after it was created"))
+    create_tenant(app, code).await?;
+    find_by_code(app, code).await?.ok_or_else(|| Error::internal("a tenant is missing after it was created"))
 }
 
 /// The tenant called `code`, created at the first mention. Concurrent callers get the same one.
 ///
 /// It is looked up again once a minute: if the database has been replaced, the code may name another tenant.
-pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
+pub async fn get_or_create(app: &App, code: &str) -> Result<Arc<Tenant>> {
     let mut before = None;
     if let Some((looked_up_at, tenant)) = app.caches.tenants.get(code) {
-        if Caches::is_known(looked_up_at) {
+        if Caches::is_tenant_current(looked_up_at) {
             return Ok(tenant);
         }
         before = Some(tenant);
-        let is_old = |(looked_up_at, _): &(Instant, Arc<Tenant>)| !Caches::is_known(*looked_up_at);
+        let is_old = |(looked_up_at, _): &(Instant, Arc<Tenant>)| !Caches::is_tenant_current(*looked_up_at);
         app.caches.tenants.remove_if(code, is_old);
     }
-    let place = timeout(app.db.write_patience(), app.caches.tenants.get_value_or_guard_async(code)).await;
-    match place.map_err(|_| Error::busy())? {
+    let place = timeout(app.db.write_timeout(), app.caches.tenants.get_value_or_guard_async(code)).await;
+    match place.map_err(|_| Error::database_busy())? {
         Ok((_, tenant)) => Ok(tenant),
         Err(place) => {
             let looked_up_at = Instant::now();
             // Boxed, because every request's future contains this rare path.
-            let found = found_or_made(app, code).boxed().await?;
+            let found = find_or_insert(app, code).boxed().await?;
             // Keeps the old value for the same tenant, so that its batches stay together.
-            let tenant = before.filter(|before| before.is(&found)).unwrap_or_else(|| Arc::new(found));
+            let tenant = before.filter(|before| before.is_same(&found)).unwrap_or_else(|| Arc::new(found));
             drop(place.insert((looked_up_at, tenant.clone())));
             Ok(tenant)
         }
@@ -59,48 +59,48 @@ pub async fn named(app: &App, code: &str) -> Result<Arc<Tenant>> {
 }
 
 /// The tenant called `code`. `NOT_FOUND` if it does not exist.
-pub async fn existing(app: &App, code: &str) -> Result<Arc<Tenant>> {
-    find(app, code).await?.ok_or_else(|| Error::not_found("tenant", code))?;
-    named(app, code).await
+pub async fn get_existing(app: &App, code: &str) -> Result<Arc<Tenant>> {
+    find_by_code(app, code).await?.ok_or_else(|| Error::not_found("tenant", code))?;
+    get_or_create(app, code).await
 }
 
 /// The tenant with this row id. `NOT_FOUND` if it does not exist.
-pub async fn by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
+pub async fn get_by_id(app: &App, id: TenantId) -> Result<Arc<Tenant>> {
     let code = tenant::Entity::of_tenant(id).select_only().column(Column::Code).into_tuple::<String>();
     let code = code.one(&app.db.read).await?.ok_or_else(|| Error::not_found("tenant", id.to_string()))?;
-    named(app, &code).await
+    get_or_create(app, &code).await
 }
 
-async fn find(app: &App, code: &str) -> Result<Option<Tenant>> {
+async fn find_by_code(app: &App, code: &str) -> Result<Option<Tenant>> {
     let era = app.db.fence.era();
     let found = tenant::Entity::find().join(JoinType::InnerJoin, channel::Relation::Tenant.def().rev());
-    let found = found.filter(channel::Column::Kind.eq(channel::Kind::Everyone)).filter(Column::Code.eq(code));
+    let found = found.filter(channel::Column::Kind.eq(channel::ChannelKind::Everyone)).filter(Column::Code.eq(code));
     let found = found.select_only().columns([Column::Id, Column::IdKey, Column::ErasedCount]);
     let found = found.column(channel::Column::Id).into_tuple::<(TenantId, Vec<u8>, i64, ChannelId)>();
     let Some((id, key, erased_count, everyone)) = found.one(&app.db.read).await? else { return Ok(None) };
-    let seal = Seal::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?;
+    let seal = IdCipher::new(&key).ok_or_else(|| Error::internal("tenant.id_key has not 16 bytes"))?;
     Ok(Some(Tenant::new(id, code.to_owned(), (seal, everyone), erased_count, era)))
 }
 
 /// Creates both rows in one transaction, and neither twice, however many requests name the tenant at once.
-async fn make(app: &App, code: &str) -> Result<()> {
+async fn create_tenant(app: &App, code: &str) -> Result<()> {
     let mut key = vec![0_u8; 16];
     getrandom::fill(&mut key).map_err(Error::internal)?;
     let now = app.now();
     transaction!(app.db, |txn| {
         let row = [code.into(), key.clone().into(), now.into()];
-        insert(txn, [Column::Code, Column::IdKey, Column::CreatedAt], vec![row], Existing::Kept).await?;
-        statement::make_everyone(txn, code, now).await
+        insert(txn, [Column::Code, Column::IdKey, Column::CreatedAt], vec![row], ExistingRows::Kept).await?;
+        statement::create_everyone_channel(txn, code, now).await
     })
 }
 
 /// The current end of the log and version of the catalogue. Also records the number of erased users.
-pub async fn head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i64)> {
+pub async fn load_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<(Seq, i64)> {
     let head = tenant::Entity::of_tenant(tenant.id).select_only();
     let head = head.columns([Column::ErasedCount, Column::LastSeq, Column::CatalogueVersion]);
     let head = head.into_tuple::<(i64, Seq, i64)>().one(db).await?;
     let (erased_count, last_seq, version) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
-    tenant.saw_erased(erased_count);
+    tenant.observe_erased_count(erased_count);
     Ok((last_seq, version))
 }
 
@@ -112,7 +112,7 @@ pub struct CatalogueHead {
 }
 
 /// Reads the part of the catalogue that is in the tenant's row.
-pub async fn catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<CatalogueHead> {
+pub async fn load_catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Result<CatalogueHead> {
     let head = tenant::Entity::of_tenant(tenant.id).select_only();
     let head = head.columns([Column::CatalogueVersion, Column::FollowPolicy]).into_tuple().one(db).await?;
     let (version, follow_policy) = head.ok_or_else(|| Error::not_found("tenant", &tenant.code))?;
@@ -121,13 +121,13 @@ pub async fn catalogue_head(db: &impl ConnectionTrait, tenant: &Tenant) -> Resul
 
 /// Collects the failures of a loop over tenants. A failure does not stop the loop.
 #[derive(Debug, Default)]
-pub struct Failures(Option<Error>);
+pub struct TenantFailures(Option<Error>);
 
-impl Failures {
+impl TenantFailures {
     /// Logs a tenant's failure, and returns its result if there is one.
-    pub fn note<T>(&mut self, app: &App, tenant: TenantId, done: Result<T>) -> Option<T> {
+    pub fn record_failure<T>(&mut self, app: &App, tenant: TenantId, done: Result<T>) -> Option<T> {
         done.map_err(|error| {
-            tracing::warn!(tenant = tenant.0, cause = error.told(), "skipped a tenant after an error");
+            tracing::warn!(tenant = tenant.0, cause = error.log_message(), "skipped a tenant after an error");
             app.metrics.tenants_passed_over.inc();
             self.0.get_or_insert(error);
         })
@@ -135,7 +135,7 @@ impl Failures {
     }
 
     /// The first failure, once all tenants had their turn.
-    pub fn end(self) -> Result<()> {
+    pub fn into_result(self) -> Result<()> {
         self.0.map_or(Ok(()), Err)
     }
 }

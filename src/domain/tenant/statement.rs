@@ -1,21 +1,21 @@
 //! Statements over tenants.
 
-use entity::channel::Kind;
+use entity::channel::ChannelKind;
 
 use crate::clock::Millis;
-use crate::database::Sql;
+use crate::database::SqlBuilder;
 use crate::database::Transaction;
 use crate::error::Result;
 
 /// Creates the channel of all users of the tenant with a code, unless it exists: a probe of `tenant_code`.
-pub async fn make_everyone(txn: &Transaction, code: &str, now: Millis) -> Result<()> {
-    let mut sql = Sql::new(txn);
+pub async fn create_everyone_channel(txn: &Transaction, code: &str, now: Millis) -> Result<()> {
+    let mut sql = SqlBuilder::new(txn);
     sql.push("INSERT INTO channel (tenant_id, kind, code, created_at) SELECT id, ")
-        .push(&format!("{}, '', ", Kind::Everyone as i16))
+        .push(&format!("{}, '', ", ChannelKind::Everyone as i16))
         .bind(now)
         .push(" FROM tenant WHERE code = ")
         .bind(code)
         .or_ignore("channel.code");
-    sql.run(txn).await?;
+    sql.execute(txn).await?;
     Ok(())
 }

@@ -8,12 +8,12 @@ use entity::prelude::*;
 use entity::user::Column;
 use futures_util::FutureExt;
 
-use super::{again, before};
+use super::{retry_if_erased, seq_before};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, Bounds, Party, Together, Transaction, transaction};
+use crate::database::{BatchLimits, Batcher, PendingAudit, Principal, Transaction, transaction};
 use crate::domain::probe;
-use crate::domain::tenant::{Needs, Tenant};
+use crate::domain::tenant::{Tenant, TenantContext};
 use crate::error::{Error, Result};
 use crate::model::check;
 
@@ -21,17 +21,17 @@ use crate::model::check;
 const MENTIONS: usize = 256;
 
 /// The rows of users, in the order asked for. Creates missing users. Errors about bad ids name `field`.
-pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[String]) -> Result<Vec<UserId>> {
+pub async fn find_or_create(app: &App, tenant: &Tenant, field: &str, external_ids: &[String]) -> Result<Vec<UserId>> {
     for id in external_ids {
-        check::code(field, id)?;
+        check::identifier(field, id)?;
     }
-    again(|| async {
-        let mut known = find(app, tenant, external_ids).await?;
+    retry_if_erased(|| async {
+        let mut known = find_existing(app, tenant, external_ids).await?;
         let missing: BTreeSet<&String> = external_ids.iter().filter(|id| !known.contains_key(*id)).collect();
         if !missing.is_empty() {
             let missing: Vec<String> = missing.into_iter().cloned().collect();
-            make(app, tenant, &missing).await?;
-            known.extend(find(app, tenant, &missing).await?);
+            create_users(app, tenant, &missing).await?;
+            known.extend(find_existing(app, tenant, &missing).await?);
         }
         external_ids.iter().map(|id| known.get(id).copied().ok_or(Error::Erased)).collect()
     })
@@ -39,16 +39,22 @@ pub async fn mention(app: &App, tenant: &Tenant, field: &str, external_ids: &[St
 }
 
 /// The row of one user, created at the first mention. Concurrent lookups share a batch.
-pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, external_id: &str) -> Result<UserId> {
+pub async fn find_or_create_one(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    field: &str,
+    external_id: &str,
+) -> Result<UserId> {
     if let Some(id) = app.caches.users.get(&(tenant.id, tenant.erased_count(), external_id.to_owned())) {
         return Ok(id);
     }
     // Boxed, because every request's future contains this rare path.
     async {
-        check::code(field, external_id)?;
-        match mentions(app, tenant).ask(|| (app.clone(), tenant.clone()), vec![external_id.to_owned()]).await? {
+        check::identifier(field, external_id)?;
+        match lookup_batcher(app, tenant).submit(|| (app.clone(), tenant.clone()), vec![external_id.to_owned()]).await?
+        {
             Some(user) => Ok(user),
-            None => Ok(mention(app, tenant, field, &[external_id.to_owned()]).await?[0]),
+            None => Ok(find_or_create(app, tenant, field, &[external_id.to_owned()]).await?[0]),
         }
     }
     .boxed()
@@ -56,24 +62,28 @@ pub async fn mention_one(app: &Arc<App>, tenant: &Arc<Tenant>, field: &str, exte
 }
 
 /// The batcher of a tenant's user lookups.
-type Mentions = Together<Needs, String, Option<UserId>>;
+type UserLookupBatcher = Batcher<TenantContext, String, Option<UserId>>;
 
-fn mentions(app: &App, tenant: &Tenant) -> Arc<Mentions> {
-    tenant.queues.of(|| {
-        let bounds = Bounds::reading(app.config.database.connections, MENTIONS);
-        Mentions::new(Party::tenant(tenant.id), |(app, tenant), jobs| look_up(app, tenant, jobs).boxed(), bounds)
+fn lookup_batcher(app: &App, tenant: &Tenant) -> Arc<UserLookupBatcher> {
+    tenant.queues.get_or_create(|| {
+        let bounds = BatchLimits::for_reads(app.config.database.connections, MENTIONS);
+        UserLookupBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| look_up_batch(app, tenant, jobs).boxed(),
+            bounds,
+        )
     })
 }
 
 /// The first user of each job, if it exists.
-async fn look_up(app: &App, tenant: &Tenant, jobs: &mut [Vec<String>]) -> Result<Vec<Result<Option<UserId>>>> {
+async fn look_up_batch(app: &App, tenant: &Tenant, jobs: &mut [Vec<String>]) -> Result<Vec<Result<Option<UserId>>>> {
     let ids: Vec<String> = jobs.iter().flatten().cloned().collect();
-    let known = find(app, tenant, &ids).await?;
+    let known = find_existing(app, tenant, &ids).await?;
     Ok(jobs.iter().map(|job| Ok(job.iter().find_map(|id| known.get(id).copied()))).collect())
 }
 
 /// The rows of those users that exist.
-pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<HashMap<String, UserId>> {
+pub async fn find_existing(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<HashMap<String, UserId>> {
     // Read before the query, so that a user erased meanwhile is not cached beyond the erasure.
     let erased_count = tenant.erased_count();
     let mut known = HashMap::with_capacity(external_ids.len());
@@ -84,7 +94,7 @@ pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result
             None => unknown.push(id.clone()),
         }
     }
-    for (id, user) in read(&app.db.read, tenant, &unknown).await? {
+    for (id, user) in read_ids(&app.db.read, tenant, &unknown).await? {
         app.caches.users.insert((tenant.id, erased_count, id.clone()), user);
         known.insert(id, user);
     }
@@ -93,61 +103,68 @@ pub async fn find(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result
 
 /// An existing user.
 #[derive(FromQueryResult)]
-struct Known {
+struct ExternalIdRow {
     external_id: String,
     id: UserId,
 }
 
-async fn read(db: &impl ConnectionTrait, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, UserId>> {
+async fn read_ids(db: &impl ConnectionTrait, tenant: &Tenant, ids: &[String]) -> Result<HashMap<String, UserId>> {
     let mut known = HashMap::with_capacity(ids.len());
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for ids in ids.chunks(LIST) {
         // A probe of `users_external_id` for each.
-        let of = probe::by_text(db, tenant, "users", ("external_id", "n.external_id, n.id"), ids);
-        known.extend(of.rows::<Known>(db).await?.into_iter().map(|of| (of.external_id, of.id)));
+        let of = probe::select_by_text(db, tenant, "users", ("external_id", "n.external_id, n.id"), ids);
+        known.extend(of.fetch_by_name::<ExternalIdRow>(db).await?.into_iter().map(|of| (of.external_id, of.id)));
     }
     Ok(known)
 }
 
 /// How far back the inbox of a new user reaches.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct InboxStart {
     /// To publications at this time.
     pub from: Millis,
     /// In any case to this seq.
     pub before: Seq,
 }
 
-async fn make(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<()> {
+async fn create_users(app: &App, tenant: &Tenant, external_ids: &[String]) -> Result<()> {
     let now = app.now();
-    let window = Window { from: now - app.config.retention_millis(), before: Seq(i64::MAX) };
-    let making = async { transaction!(app.db, |txn| make_within(txn, tenant, external_ids, window, now).await) };
-    Act::aside(making).await
+    let window = InboxStart { from: now - app.config.retention_millis(), before: Seq(i64::MAX) };
+    let making =
+        async { transaction!(app.db, |txn| create_users_within(txn, tenant, external_ids, window, now).await) };
+    PendingAudit::without_audit(making).await
 }
 
 /// The inbox of a new user reaches back over the retention window: the cursor is before the window's first entry.
-async fn make_within(txn: &Transaction, tenant: &Tenant, ids: &[String], window: Window, now: Millis) -> Result<()> {
-    let cursor = before(txn, tenant, window.from).await?.min(window.before.0 - 1);
+async fn create_users_within(
+    txn: &Transaction,
+    tenant: &Tenant,
+    ids: &[String],
+    window: InboxStart,
+    now: Millis,
+) -> Result<()> {
+    let cursor = seq_before(txn, tenant, window.from).await?.min(window.before.0 - 1);
     let columns = [Column::TenantId, Column::ExternalId, Column::CursorSeq, Column::CreatedAt];
     let rows = ids.iter().map(|id| [tenant.id.into(), id.clone().into(), cursor.into(), now.into()]).collect();
-    insert(txn, columns, rows, Existing::Kept).await?;
+    insert(txn, columns, rows, ExistingRows::Kept).await?;
     Ok(())
 }
 
 /// The rows of users, in the order asked for. Creates missing users. The transaction has written to the tenant's row,
 /// so no user can be erased before it ends.
-pub async fn mention_within(
+pub async fn find_or_create_within(
     txn: &Transaction,
     tenant: &Tenant,
     external_ids: &[String],
-    window: Window,
+    window: InboxStart,
     now: Millis,
 ) -> Result<Vec<UserId>> {
-    let mut known = read(txn, tenant, external_ids).await?;
+    let mut known = read_ids(txn, tenant, external_ids).await?;
     let missing: Vec<String> = external_ids.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
     if !missing.is_empty() {
-        make_within(txn, tenant, &missing, window, now).await?;
-        known.extend(read(txn, tenant, &missing).await?);
+        create_users_within(txn, tenant, &missing, window, now).await?;
+        known.extend(read_ids(txn, tenant, &missing).await?);
     }
     external_ids.iter().map(|id| known.get(id).copied().ok_or(Error::Erased)).collect()
 }

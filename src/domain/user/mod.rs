@@ -13,23 +13,25 @@ use entity::prelude::*;
 use entity::user::{Column, Entity as User};
 use sea_orm::sea_query::ExprTrait;
 
-use super::tenant::{Tenant, head};
+use super::tenant::{Tenant, load_head};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, Transaction, transaction};
+use crate::database::{PendingAudit, Transaction, transaction};
 use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
-use crate::model::hours::{DigestTime, Hours, KeptHours, Quiet};
+use crate::model::hours::{ContactHours, DigestTime, QuietPeriod, StoredHours};
 
-use crate::model::user::folded;
-pub use crate::model::user::{By, Profile};
-use crate::model::zone::Zone;
-pub use contact::{CONTACTS, Contact, contacts, contacts_of, of_contact, works_again};
-pub use held::{again, gone, held, lost};
-pub use mention::{Window, find, mention, mention_one, mention_within};
+use crate::model::user::folded_name;
+pub use crate::model::user::{PerformedBy, UserProfile};
+use crate::model::zone::IanaZone;
+pub use contact::{
+    CONTACTS, ContactAddress, clear_contact_failures, find_contact_ids, find_contact_owner, load_contacts,
+};
+pub use held::{fail_erased, find_missing, lock_users, retry_if_erased};
+pub use mention::{InboxStart, find_existing, find_or_create, find_or_create_one, find_or_create_within};
 pub use search::search;
-pub use statement::{Beginning, before, beginning, count};
+pub use statement::{PrefixField, count_users, select_by_prefix, seq_before};
 
 /// A change of a profile: `None` keeps a field, `Some(None)` clears it.
 #[derive(Clone, Debug, Default)]
@@ -39,87 +41,87 @@ pub struct ProfileChange {
     pub name: Option<Option<String>>,
     pub avatar_url: Option<Option<String>>,
     pub locale: Option<Option<String>>,
-    pub time_zone: Option<Option<Zone>>,
-    pub quiet: Option<Option<Quiet>>,
+    pub time_zone: Option<Option<IanaZone>>,
+    pub quiet: Option<Option<QuietPeriod>>,
     pub digest: Option<Option<DigestTime>>,
     /// All contacts. `None` keeps the present ones.
-    pub contacts: Option<Vec<Contact>>,
+    pub contacts: Option<Vec<ContactAddress>>,
 }
 
 /// The profiles of users by their rows: one statement per thousand.
-pub async fn profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, Profile>> {
+pub async fn load_profiles(app: &App, tenant: &Tenant, ids: &[UserId]) -> Result<HashMap<UserId, UserProfile>> {
     let mut profiles = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(LIST) {
-        let known = User::keyed_of_tenant(tenant.id).filter(Column::Id.among(&app.db.read, ids));
-        let known = known.into_partial_model::<Profile>().all(&app.db.read).await?;
+        let known = User::keyed_of_tenant(tenant.id).filter(Column::Id.is_in_list(&app.db.read, ids));
+        let known = known.into_partial_model::<UserProfile>().all(&app.db.read).await?;
         profiles.extend(known.into_iter().map(|profile| (profile.id, profile)));
     }
     if profiles.len() < ids.len() {
         // One of them was erased. This records it, so that the next lookup finds the user who has the id now.
-        head(&app.db.read, tenant).await?;
+        load_head(&app.db.read, tenant).await?;
     }
     Ok(profiles)
 }
 
 /// When a user may be reached.
-pub async fn hours(app: &App, user: UserId) -> Result<Hours> {
+pub async fn load_hours(app: &App, user: UserId) -> Result<ContactHours> {
     let of = User::of_user(user).select_only().columns([Column::TimeZone, Column::QuietFrom, Column::QuietTo]);
-    let of = of.columns([Column::DigestAt, Column::DigestWeekday]).into_model::<KeptHours>();
-    Ok(of.one(&app.db.read).await?.unwrap_or_default().read())
+    let of = of.columns([Column::DigestAt, Column::DigestWeekday]).into_model::<StoredHours>();
+    Ok(of.one(&app.db.read).await?.unwrap_or_default().parse())
 }
 
 /// Records that the contents of users' inboxes have changed, in the transaction of the change. Cached overviews become
 /// invalid, and the commit notifies open sessions. New items need no call.
-pub async fn changed(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
+pub async fn record_inbox_change(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
     let change = User::update_many().col_expr(Column::Version, Expr::col(Column::Version).add(1));
-    change.filter(Column::Id.among(txn, users)).exec(txn).await?;
-    txn.tell(Notice::changed(tenant.id, users));
+    change.filter(Column::Id.is_in_list(txn, users)).exec(txn).await?;
+    txn.notify(Notice::inbox_changes(tenant.id, users));
     Ok(())
 }
 
 /// Like [`changed`], when a user has looked at the whole inbox up to a seq.
-pub async fn seen(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
+pub async fn record_inbox_seen(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
     let newer = Expr::case(Column::SeenSeq.lt(upto), upto).finally(Expr::col(Column::SeenSeq));
     let change = User::update_of_user(user).col_expr(Column::Version, Expr::col(Column::Version).add(1));
     change.col_expr(Column::SeenSeq, newer.into()).exec(txn).await?;
-    txn.tell(Notice::changed(tenant.id, &[user]));
+    txn.notify(Notice::inbox_changes(tenant.id, &[user]));
     Ok(())
 }
 
 /// Changes profiles, all or none, and returns the users' rows in the order given.
-pub async fn save(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Result<Vec<UserId>> {
-    check::count("inputs", changes.len(), 1000)?;
+pub async fn save_profiles(app: &App, tenant: &Tenant, changes: Vec<ProfileChange>) -> Result<Vec<UserId>> {
+    check::at_most("inputs", changes.len(), 1000)?;
     for (place, change) in changes.iter().enumerate() {
-        change.check().map_err(|error| error.within(&format!("inputs[{place}]")))?;
+        change.check().map_err(|error| error.with_field_prefix(&format!("inputs[{place}]")))?;
     }
-    again(|| save_all(app, tenant, &changes)).await
+    retry_if_erased(|| try_save_profiles(app, tenant, &changes)).await
 }
 
-async fn save_all(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Result<Vec<UserId>> {
+async fn try_save_profiles(app: &App, tenant: &Tenant, changes: &[ProfileChange]) -> Result<Vec<UserId>> {
     let ids: Vec<String> = changes.iter().map(|change| change.external_id.clone()).collect();
-    let users = mention(app, tenant, "inputs", &ids).await?;
-    Act::concerns(&users);
+    let users = find_or_create(app, tenant, "inputs", &ids).await?;
+    PendingAudit::set_subjects(&users);
     // Locks the rows in the order of their ids, so that two calls for the same users cannot deadlock.
     let mut ordered: Vec<(UserId, &ProfileChange)> = users.iter().copied().zip(changes).collect();
     ordered.sort_by_key(|(user, _)| *user);
     let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
     transaction!(app.db, |txn| {
         for (user, change) in &ordered {
-            save_one(txn, tenant, (*user, change), app.now()).await?;
+            save_profile(txn, tenant, (*user, change), app.now()).await?;
         }
         let reached = ordered.iter().filter_map(|(user, change)| Some((*user, change.contacts.as_deref()?)));
-        let reached: Vec<(UserId, &[Contact])> = reached.collect();
+        let reached: Vec<(UserId, &[ContactAddress])> = reached.collect();
         if !reached.is_empty() {
-            contact::save(txn, tenant, &reached, app.now()).await?;
+            contact::save_contacts(txn, tenant, &reached, app.now()).await?;
         }
         // Notifications are shown with the profile of their sender.
-        txn.tell(Notice { doubtful: changes.iter().any(tells), ..Notice::of(tenant.id) });
+        txn.notify(Notice { doubtful: changes.iter().any(tells), ..Notice::for_tenant(tenant.id) });
         Ok(())
     })?;
     Ok(users)
 }
 
-async fn save_one(
+async fn save_profile(
     txn: &Transaction,
     tenant: &Tenant,
     (user, change): (UserId, &ProfileChange),
@@ -135,13 +137,13 @@ async fn save_one(
         }
     }
     if let Some(name) = &change.name {
-        save = save.col_expr(Column::FoldedName, Expr::val(name.as_deref().map(folded)));
+        save = save.col_expr(Column::FoldedName, Expr::val(name.as_deref().map(folded_name)));
     }
     if let Some(zone) = &change.time_zone {
-        save = save.col_expr(Column::TimeZone, Expr::val(zone.as_ref().map(Zone::name)));
+        save = save.col_expr(Column::TimeZone, Expr::val(zone.as_ref().map(IanaZone::name)));
     }
     if let Some(quiet) = change.quiet {
-        let (from, to) = quiet.map(|quiet| (quiet.from().minutes(), quiet.to().minutes())).unzip();
+        let (from, to) = quiet.map(|quiet| (quiet.starts_at().minutes(), quiet.ends_at().minutes())).unzip();
         save = save.col_expr(Column::QuietFrom, Expr::val(from)).col_expr(Column::QuietTo, Expr::val(to));
     }
     if let Some(digest) = change.digest {
@@ -150,7 +152,7 @@ async fn save_one(
         save = save.col_expr(Column::DigestAt, Expr::val(at)).col_expr(Column::DigestWeekday, Expr::val(weekday));
     }
     if save.exec(txn).await?.rows_affected == 0 {
-        return lost(txn, tenant).await;
+        return fail_erased(txn, tenant).await;
     }
     Ok(())
 }
@@ -158,7 +160,7 @@ async fn save_one(
 impl ProfileChange {
     /// Refuses values that no profile can have.
     pub fn check(&self) -> Result<()> {
-        check::code("id", &self.external_id)?;
+        check::identifier("id", &self.external_id)?;
         if let Some(Some(name)) = &self.name {
             check::title("name", name)?;
         }
@@ -171,12 +173,12 @@ impl ProfileChange {
                 return Err(Error::bad_input("locale", "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
             }
         }
-        check::count("contacts", self.contacts.iter().flatten().count(), CONTACTS)?;
+        check::at_most("contacts", self.contacts.iter().flatten().count(), CONTACTS)?;
         Ok(())
     }
 
     /// Whether a profile has these values already. False if there are contacts or hours, which it does not contain.
-    pub fn is_in(&self, profile: &Profile) -> bool {
+    pub fn is_already_in(&self, profile: &UserProfile) -> bool {
         let fields =
             [(&self.name, &profile.name), (&self.avatar_url, &profile.avatar_url), (&self.locale, &profile.locale)];
         let is_in = |(change, is): (&Option<Option<String>>, &Option<String>)| {

@@ -1,24 +1,26 @@
 //! Searches users by id and name.
 
-use super::statement::{self, Beginning};
-use super::{Profile, Tenant};
+use super::statement::{self, PrefixField};
+use super::{Tenant, UserProfile};
 use crate::app::App;
 use crate::error::Result;
 use crate::model::check;
-use crate::model::user::folded;
+use crate::model::user::folded_name;
 
 /// Up to `many` users: first those with ids that begin with the text, an exact match before all, then those with such
 /// names. Case does not matter in names.
-pub async fn search(app: &App, tenant: &Tenant, text: &str, many: usize) -> Result<Vec<Profile>> {
+pub async fn search(app: &App, tenant: &Tenant, text: &str, many: usize) -> Result<Vec<UserProfile>> {
     let text = text.trim();
-    check::code("text", text)?;
-    let name = folded(text);
-    let mut found: Vec<Profile> = Vec::new();
-    for of in [(Beginning::Id, text), (Beginning::Name, name.as_str())] {
+    check::identifier("text", text)?;
+    let name = folded_name(text);
+    let mut found: Vec<UserProfile> = Vec::new();
+    for of in [(PrefixField::Id, text), (PrefixField::Name, name.as_str())] {
         if found.len() < many {
-            let some =
-                statement::beginning(&app.db.read, tenant, of, many as u64).rows::<Profile>(&app.db.read).await?;
-            let new: Vec<Profile> = some.into_iter().filter(|of| found.iter().all(|known| known.id != of.id)).collect();
+            let some = statement::select_by_prefix(&app.db.read, tenant, of, many as u64)
+                .fetch_by_name::<UserProfile>(&app.db.read)
+                .await?;
+            let new: Vec<UserProfile> =
+                some.into_iter().filter(|of| found.iter().all(|known| known.id != of.id)).collect();
             found.extend(new);
         }
     }

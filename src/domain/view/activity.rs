@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use entity::activity_key;
 use entity::ids::{UserId, ViewId};
-use entity::prelude::{Existing, Value, insert};
+use entity::prelude::{ExistingRows, Value, insert};
 use entity::view::Column;
 
-use super::{Key, Row, TOUCH, View, Visit, lock, statement};
+use super::{TOUCH, UserView, ViewKey, ViewRow, VisitState, lock_views, statement};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::hub::Notice;
 use crate::model::check;
 use crate::model::fingerprint::fingerprint;
-use crate::model::json::canonical;
+use crate::model::json::canonicalize;
 
 /// The most activities of one call.
 const ACTIVITIES: usize = 1000;
@@ -30,8 +30,8 @@ const PAIRS: usize = 128;
 
 /// An event in a view.
 #[derive(Clone, Debug)]
-pub struct Activity {
-    pub view: Key,
+pub struct ViewActivity {
+    pub view: ViewKey,
     /// The acting user, by the backend's id. For them it counts as a visit, too.
     pub actor: Option<String>,
     /// Becomes the view's `latest`; at most 4 KiB of JSON.
@@ -41,8 +41,8 @@ pub struct Activity {
 }
 
 /// A validated activity.
-struct Draft {
-    view: Key,
+struct ActivityDraft {
+    view: ViewKey,
     actor: Option<UserId>,
     preview: Option<String>,
     key: Option<String>,
@@ -56,28 +56,28 @@ struct Draft {
 /// the activity, and is a member from then on. A key that was used in the view before changes nothing; with another
 /// actor or preview it is a `CONFLICT`. Costs about six statements for any number of activities, views and members (and
 /// one more for each further view code and each 128 keys), and locks the rows of the views until it commits.
-pub async fn record(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<View>> {
-    user::again(|| async {
-        let drafts = prepare(app, tenant, activities).await?;
+pub async fn record_activities(app: &App, tenant: &Tenant, activities: &[ViewActivity]) -> Result<Vec<UserView>> {
+    user::retry_if_erased(|| async {
+        let drafts = prepare_drafts(app, tenant, activities).await?;
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
-        transaction!(app.db, |txn| write(txn, tenant, &drafts, app.now()).await)
+        transaction!(app.db, |txn| write_drafts(txn, tenant, &drafts, app.now()).await)
     })
     .await
 }
 
-async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<Vec<Draft>> {
-    check::count("inputs", activities.len(), ACTIVITIES)?;
+async fn prepare_drafts(app: &App, tenant: &Tenant, activities: &[ViewActivity]) -> Result<Vec<ActivityDraft>> {
+    check::at_most("inputs", activities.len(), ACTIVITIES)?;
     for (place, activity) in activities.iter().enumerate() {
-        check_one(activity).map_err(|error| error.within(&format!("inputs[{place}]")))?;
+        check_activity(activity).map_err(|error| error.with_field_prefix(&format!("inputs[{place}]")))?;
     }
     let named: Vec<String> = activities.iter().filter_map(|activity| activity.actor.clone()).collect();
-    let mut actors = user::mention(app, tenant, "inputs", &named).await?.into_iter();
-    let draft = |activity: &Activity| {
-        let said = serde_json::to_vec(&(&activity.actor, activity.preview.as_ref().map(canonical)))
+    let mut actors = user::find_or_create(app, tenant, "inputs", &named).await?.into_iter();
+    let draft = |activity: &ViewActivity| {
+        let said = serde_json::to_vec(&(&activity.actor, activity.preview.as_ref().map(canonicalize)))
             .map_err(Error::internal)?;
-        Ok(Draft {
+        Ok(ActivityDraft {
             view: activity.view.clone(),
             actor: activity.actor.as_ref().and_then(|_| actors.next()),
             preview: activity.preview.as_ref().map(ToString::to_string),
@@ -88,26 +88,31 @@ async fn prepare(app: &App, tenant: &Tenant, activities: &[Activity]) -> Result<
     activities.iter().map(draft).collect()
 }
 
-fn check_one(activity: &Activity) -> Result<()> {
-    activity.view.check().map_err(|error| error.within("view"))?;
+fn check_activity(activity: &ViewActivity) -> Result<()> {
+    activity.view.check().map_err(|error| error.with_field_prefix("view"))?;
     if let Some(actor) = &activity.actor {
-        check::code("actor", actor)?;
+        check::identifier("actor", actor)?;
     }
     if let Some(preview) = &activity.preview {
         check::body("preview", &preview.to_string(), PREVIEW_BYTES)?;
     }
-    activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::code("idempotencyKey", key))
+    activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::identifier("idempotencyKey", key))
 }
 
-async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis) -> Result<Vec<View>> {
-    let keys: Vec<Key> = drafts.iter().map(|draft| draft.view.clone()).collect();
-    let mut rows = lock(txn, tenant, &keys, now).await?;
+async fn write_drafts(
+    txn: &Transaction,
+    tenant: &Tenant,
+    drafts: &[ActivityDraft],
+    now: Millis,
+) -> Result<Vec<UserView>> {
+    let keys: Vec<ViewKey> = drafts.iter().map(|draft| draft.view.clone()).collect();
+    let mut rows = lock_views(txn, tenant, &keys, now).await?;
     let actors: Vec<UserId> = drafts.iter().filter_map(|draft| draft.actor).collect();
-    user::held(txn, tenant, &actors).await?;
-    let mut used = used_keys(txn, &rows, drafts).await?;
+    user::lock_users(txn, tenant, &actors).await?;
+    let mut used = load_used_keys(txn, &rows, drafts).await?;
     let mut new_keys: Vec<[Value; 4]> = Vec::new();
-    let mut changed: BTreeSet<&Key> = BTreeSet::new();
-    let mut visits: BTreeMap<(UserId, ViewId), Visit> = BTreeMap::new();
+    let mut changed: BTreeSet<&ViewKey> = BTreeSet::new();
+    let mut visits: BTreeMap<(UserId, ViewId), VisitState> = BTreeMap::new();
     for draft in drafts {
         let row = rows.get_mut(&draft.view).ok_or_else(|| Error::internal("a view is missing after it was locked"))?;
         if let Some(key) = &draft.key {
@@ -125,38 +130,38 @@ async fn write(txn: &Transaction, tenant: &Tenant, drafts: &[Draft], now: Millis
         row.last_activity_at = row.last_activity_at.max(Some(now));
         changed.insert(&draft.view);
         if let Some(actor) = draft.actor {
-            visits.insert((actor, row.id), Visit { position: row.position, visited_at: Some(now) });
+            visits.insert((actor, row.id), VisitState { position: row.position, visited_at: Some(now) });
         }
     }
-    let changed: Vec<&Row> = changed.into_iter().filter_map(|key| rows.get(key)).collect();
-    txn.tell(Notice {
+    let changed: Vec<&ViewRow> = changed.into_iter().filter_map(|key| rows.get(key)).collect();
+    txn.notify(Notice {
         views: changed.iter().map(|row| row.id).collect(),
         joins: visits.keys().copied().collect(),
-        ..Notice::of(tenant.id)
+        ..Notice::for_tenant(tenant.id)
     });
-    grow(txn, tenant, &changed, now).await?;
+    advance_positions(txn, tenant, &changed, now).await?;
     let columns = [
         activity_key::Column::ViewId,
         activity_key::Column::IdempotencyKey,
         activity_key::Column::Fingerprint,
         activity_key::Column::CreatedAt,
     ];
-    insert(txn, columns, new_keys, Existing::Refused).await?;
-    come(txn, &visits, now).await?;
-    see(txn, &rows, drafts, visits).await
+    insert(txn, columns, new_keys, ExistingRows::Refused).await?;
+    record_visits(txn, &visits, now).await?;
+    load_views(txn, &rows, drafts, visits).await
 }
 
 /// The drafts' idempotency keys that were used before, with the fingerprints of their activities.
-async fn used_keys(
+async fn load_used_keys(
     txn: &Transaction,
-    rows: &HashMap<Key, Row>,
-    drafts: &[Draft],
+    rows: &HashMap<ViewKey, ViewRow>,
+    drafts: &[ActivityDraft],
 ) -> Result<HashMap<(ViewId, String), i64>> {
-    let pair = |draft: &Draft| Some((rows.get(&draft.view)?.id.into(), draft.key.clone()?.into()));
+    let pair = |draft: &ActivityDraft| Some((rows.get(&draft.view)?.id.into(), draft.key.clone()?.into()));
     let pairs: Vec<(Value, Value)> = drafts.iter().filter_map(pair).collect();
     let mut used = HashMap::new();
     for pairs in pairs.chunks(PAIRS) {
-        let found = statement::used(txn, pairs).await?;
+        let found = statement::find_used_keys(txn, pairs).await?;
         used.extend(found.into_iter().map(|of| ((of.view_id, of.idempotency_key), of.fingerprint)));
     }
     Ok(used)
@@ -164,8 +169,8 @@ async fn used_keys(
 
 /// Writes the new positions of locked views. All rows exist, so this INSERT only updates: it is the one statement that
 /// updates many rows with different values on all three databases.
-async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) -> Result<()> {
-    let values = |row: &&Row| {
+async fn advance_positions(txn: &Transaction, tenant: &Tenant, rows: &[&ViewRow], now: Millis) -> Result<()> {
+    let values = |row: &&ViewRow| {
         let touched_at = if now - row.touched_at >= TOUCH { now } else { row.touched_at };
         [
             tenant.id.into(),
@@ -188,37 +193,37 @@ async fn grow(txn: &Transaction, tenant: &Tenant, rows: &[&Row], now: Millis) ->
     ];
     let key = &[Column::TenantId, Column::Code, Column::ExternalId];
     let raised = &[Column::Position, Column::LastActivityAt, Column::TouchedAt];
-    let merged = Existing::Merged { key, raised, replaced: &[Column::Latest] };
+    let merged = ExistingRows::Merged { key, raised, replaced: &[Column::Latest] };
     insert(txn, columns, rows.iter().map(values).collect(), merged).await?;
     Ok(())
 }
 
 /// Records that the actors have seen their activities, and everything before.
-async fn come(txn: &Transaction, visits: &BTreeMap<(UserId, ViewId), Visit>, now: Millis) -> Result<()> {
-    let row = |(&(user, view), visit): (&(UserId, ViewId), &Visit)| {
+async fn record_visits(txn: &Transaction, visits: &BTreeMap<(UserId, ViewId), VisitState>, now: Millis) -> Result<()> {
+    let row = |(&(user, view), visit): (&(UserId, ViewId), &VisitState)| {
         [user.into(), view.into(), visit.position.into(), visit.visited_at.into(), now.into()]
     };
-    super::member::raise(txn, visits.iter().map(row).collect()).await
+    super::member::upsert_visits(txn, visits.iter().map(row).collect()).await
 }
 
 /// The view of each draft, as its actor sees it now. Only actors without a new activity are looked up.
-async fn see(
+async fn load_views(
     txn: &Transaction,
-    rows: &HashMap<Key, Row>,
-    drafts: &[Draft],
-    mut visits: BTreeMap<(UserId, ViewId), Visit>,
-) -> Result<Vec<View>> {
-    let of = |draft: &Draft| Some((draft.actor?, rows.get(&draft.view)?.id));
+    rows: &HashMap<ViewKey, ViewRow>,
+    drafts: &[ActivityDraft],
+    mut visits: BTreeMap<(UserId, ViewId), VisitState>,
+) -> Result<Vec<UserView>> {
+    let of = |draft: &ActivityDraft| Some((draft.actor?, rows.get(&draft.view)?.id));
     let unknown: BTreeSet<(UserId, ViewId)> =
         drafts.iter().filter_map(of).filter(|pair| !visits.contains_key(pair)).collect();
     let pairs: Vec<(Value, Value)> = unknown.into_iter().map(|(user, view)| (user.into(), view.into())).collect();
     for pairs in pairs.chunks(PAIRS) {
-        let found = statement::visited(txn, pairs).await?;
+        let found = statement::find_visits(txn, pairs).await?;
         visits.extend(found.into_iter().map(|of| ((of.user_id, of.view_id), of.visit)));
     }
-    let view = |draft: &Draft| {
+    let view = |draft: &ActivityDraft| {
         let row = rows.get(&draft.view).ok_or_else(|| Error::internal("a view is missing after it was written"))?;
-        row.seen(draft.actor, of(draft).and_then(|pair| visits.get(&pair)).copied())
+        row.to_view(draft.actor, of(draft).and_then(|pair| visits.get(&pair)).copied())
     };
     drafts.iter().map(view).collect()
 }

@@ -6,8 +6,8 @@ use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
 use entity::view_visit::{Column, Entity as Visits, Relation};
 
-use super::statement::{self, Listed, Which};
-use super::{Found, Key, Unread, View};
+use super::statement::{self, ListedView, ViewFilter};
+use super::{UnreadViews, UserView, ViewKey, ViewWithVisit};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
@@ -18,60 +18,67 @@ pub const VIEWS: usize = 200;
 
 /// Which of a user's views to list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Listing {
+pub enum ViewListing {
     /// This many, most recently active first.
     Newest(usize),
     /// The views with these keys that the user is a member of, in this order; at most 200.
-    These(Vec<Key>),
+    These(Vec<ViewKey>),
 }
 
 /// Refuses invalid keys, and more than 200.
-pub fn check_keys(keys: &[Key]) -> Result<()> {
-    check::count("keys", keys.len(), VIEWS)?;
-    let within = |(place, key): (usize, &Key)| key.check().map_err(|error| error.within(&format!("keys[{place}]")));
+pub fn check_keys(keys: &[ViewKey]) -> Result<()> {
+    check::at_most("keys", keys.len(), VIEWS)?;
+    let within = |(place, key): (usize, &ViewKey)| {
+        key.check().map_err(|error| error.with_field_prefix(&format!("keys[{place}]")))
+    };
     keys.iter().enumerate().try_for_each(within)
 }
 
 /// The lists of views of users.
-pub async fn of(app: &App, tenant: &Tenant, users: &[UserId], listing: &Listing) -> Result<HashMap<UserId, Vec<View>>> {
-    let listed: Vec<Listed> = match listing {
-        Listing::Newest(first) => {
-            let newest = statement::newest(app, users, *first, Which::All).await?;
+pub async fn load_lists(
+    app: &App,
+    tenant: &Tenant,
+    users: &[UserId],
+    listing: &ViewListing,
+) -> Result<HashMap<UserId, Vec<UserView>>> {
+    let listed: Vec<ListedView> = match listing {
+        ViewListing::Newest(first) => {
+            let newest = statement::load_newest(app, users, *first, ViewFilter::All).await?;
             newest.into_iter().map(|of| of.listed).collect()
         }
-        Listing::These(keys) => {
+        ViewListing::These(keys) => {
             check_keys(keys)?;
-            let mut these = statement::these(app, tenant, users, keys).await?;
+            let mut these = statement::load_by_keys(app, tenant, users, keys).await?;
             these.sort_by_cached_key(|of| keys.iter().position(|key| *key == of.row.key));
             these
         }
     };
-    let mut lists: HashMap<UserId, Vec<View>> = HashMap::with_capacity(users.len());
-    for Listed { user_id, row, visit } in listed {
-        lists.entry(user_id).or_default().push(row.seen(Some(user_id), Some(visit))?);
+    let mut lists: HashMap<UserId, Vec<UserView>> = HashMap::with_capacity(users.len());
+    for ListedView { user_id, row, visit } in listed {
+        lists.entry(user_id).or_default().push(row.to_view(Some(user_id), Some(visit))?);
     }
     Ok(lists)
 }
 
 /// At most `many` of a user's views after `view`, in the order of their rows: a range of `view_visit`'s key.
-pub async fn after(app: &App, user: UserId, view: ViewId, many: usize) -> Result<Vec<(ViewId, View)>> {
+pub async fn list_after(app: &App, user: UserId, view: ViewId, many: usize) -> Result<Vec<(ViewId, UserView)>> {
     let after = Visits::of_user(user).filter(Column::ViewId.gt(view)).order_by_asc(Column::ViewId);
     let after = after.join(JoinType::InnerJoin, Relation::View.def()).limit(many as u64);
-    let found: Vec<Found> = after.into_partial_model().all(&app.db.read).await?;
-    found.into_iter().map(|Found { row, visit }| Ok((row.id, row.seen(Some(user), visit)?))).collect()
+    let found: Vec<ViewWithVisit> = after.into_partial_model().all(&app.db.read).await?;
+    found.into_iter().map(|ViewWithVisit { row, visit }| Ok((row.id, row.to_view(Some(user), visit)?))).collect()
 }
 
 /// The unread counts of users, each with the first unread views. Users without anything unread are left out.
-pub async fn unread_of(app: &App, users: &[UserId], first: usize) -> Result<HashMap<UserId, Unread>> {
+pub async fn load_unread(app: &App, users: &[UserId], first: usize) -> Result<HashMap<UserId, UnreadViews>> {
     // The total is a column of the views' rows, so at least one row is read.
-    let newest = statement::newest(app, users, first.max(1), Which::Unread).await?;
-    let mut unread: HashMap<UserId, Unread> = HashMap::with_capacity(users.len());
+    let newest = statement::load_newest(app, users, first.max(1), ViewFilter::Unread).await?;
+    let mut unread: HashMap<UserId, UnreadViews> = HashMap::with_capacity(users.len());
     for of in newest {
-        let Listed { user_id, row, visit } = of.listed;
+        let ListedView { user_id, row, visit } = of.listed;
         let unread = unread.entry(user_id).or_default();
         unread.total = of.total;
         if unread.views.len() < first {
-            unread.views.push(row.seen(Some(user_id), Some(visit))?);
+            unread.views.push(row.to_view(Some(user_id), Some(visit))?);
         }
     }
     Ok(unread)

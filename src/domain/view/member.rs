@@ -8,7 +8,7 @@ use entity::view::{self, Entity as Views};
 use entity::view_visit::{Column, Entity as Visits};
 use sea_orm::sea_query::{ExprTrait, Func};
 
-use super::{Found, Key, Row, TOUCH, View, Visit, find};
+use super::{TOUCH, UserView, ViewKey, ViewRow, ViewWithVisit, VisitState, find_view};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
@@ -26,7 +26,7 @@ const TRIES: usize = 5;
 
 /// The caller of a join or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum MembershipCaller {
     /// The backend, which has no restrictions.
     Partner,
     /// The users themselves, if the code is open.
@@ -37,25 +37,31 @@ pub enum By {
 ///
 /// At most 10,000 in one transaction. `FORBIDDEN` for users themselves if the code is not open. Returns the view as the
 /// user sees it, or without a user if there are several.
-pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
-    may(app, tenant, by, key, users).await?;
+pub async fn join(
+    app: &App,
+    tenant: &Tenant,
+    by: MembershipCaller,
+    key: &ViewKey,
+    users: &[String],
+) -> Result<UserView> {
+    check_allowed(app, tenant, by, key, users).await?;
     let (mut is_joined, mut rows) = (false, Vec::new());
     for _ in 0..TRIES {
-        rows = user::mention(app, tenant, "users", users).await?;
+        rows = user::find_or_create(app, tenant, "users", users).await?;
         rows.sort_unstable();
         rows.dedup();
         let tried = transaction!(app.db, |txn| {
             let now = app.now();
-            user::held(txn, tenant, &rows).await?;
-            let row = opened(txn, tenant, key, now).await?;
-            if !touch(txn, &row, now).await? {
+            user::lock_users(txn, tenant, &rows).await?;
+            let row = find_or_create(txn, tenant, key, now).await?;
+            if !touch_view(txn, &row, now).await? {
                 return Ok(false);
             }
             let (id, position) = (row.id, row.position);
             let visits = rows.iter().map(|user| [(*user).into(), id.into(), position.into(), now.into()]).collect();
             let columns = [Column::UserId, Column::ViewId, Column::Position, Column::JoinedAt];
-            insert(txn, columns, visits, Existing::Kept).await?;
-            txn.tell(Notice::joins(tenant.id, id, &rows));
+            insert(txn, columns, visits, ExistingRows::Kept).await?;
+            txn.notify(Notice::view_joins(tenant.id, id, &rows));
             Ok(true)
         });
         is_joined = match tried {
@@ -67,39 +73,53 @@ pub async fn join(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String
         }
     }
     if !is_joined {
-        return Err(busy());
+        return Err(busy_error());
     }
     let only = if let [user] = rows.as_slice() { Some(*user) } else { None };
-    let Found { row, visit } = find(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.missing())?;
-    row.seen(only, visit)
+    let ViewWithVisit { row, visit } =
+        find_view(&app.db.read, tenant, key, only).await?.ok_or_else(|| key.not_found_error())?;
+    row.to_view(only, visit)
 }
 
 /// Removes users from a view; non-members are ignored. Same limits as [`join`]; `NOT_FOUND` if there is no view.
-pub async fn leave(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<View> {
-    may(app, tenant, by, key, users).await?;
-    let users: BTreeSet<UserId> = user::find(app, tenant, users).await?.into_values().collect();
+pub async fn leave(
+    app: &App,
+    tenant: &Tenant,
+    by: MembershipCaller,
+    key: &ViewKey,
+    users: &[String],
+) -> Result<UserView> {
+    check_allowed(app, tenant, by, key, users).await?;
+    let users: BTreeSet<UserId> = user::find_existing(app, tenant, users).await?.into_values().collect();
     let users: Vec<UserId> = users.into_iter().collect();
-    let Found { row, .. } = find(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.missing())?;
+    let ViewWithVisit { row, .. } =
+        find_view(&app.db.read, tenant, key, None).await?.ok_or_else(|| key.not_found_error())?;
     transaction!(app.db, |txn| {
         for users in users.chunks(LIST) {
-            let theirs = |users: &[UserId]| Column::UserId.among(txn, users).and(Column::ViewId.eq(row.id));
+            let theirs = |users: &[UserId]| Column::UserId.is_in_list(txn, users).and(Column::ViewId.eq(row.id));
             let members = Visits::find().filter(theirs(users)).order_by_asc(Column::UserId).for_update(txn);
             let members: Vec<UserId> = members.select_only().column(Column::UserId).into_tuple().all(txn).await?;
             if !members.is_empty() {
                 Visits::delete_many().filter(theirs(&members)).exec(txn).await?;
-                txn.tell(Notice::visits(tenant.id, row.id, &members));
+                txn.notify(Notice::view_visits(tenant.id, row.id, &members));
             }
         }
         Ok(())
     })?;
-    row.seen(if let [user] = users.as_slice() { Some(*user) } else { None }, None)
+    row.to_view(if let [user] = users.as_slice() { Some(*user) } else { None }, None)
 }
 
-async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) -> Result<()> {
-    key.check().map_err(|error| error.within("key"))?;
-    check::count("users", users.len(), USERS)?;
-    check::codes("users", users)?;
-    if by == By::Themselves && !catalogue::current(app, tenant).await?.is_open(&key.code) {
+async fn check_allowed(
+    app: &App,
+    tenant: &Tenant,
+    by: MembershipCaller,
+    key: &ViewKey,
+    users: &[String],
+) -> Result<()> {
+    key.check().map_err(|error| error.with_field_prefix("key"))?;
+    check::at_most("users", users.len(), USERS)?;
+    check::identifiers("users", users)?;
+    if by == MembershipCaller::Themselves && !catalogue::load_current(app, tenant).await?.is_open_view(&key.code) {
         return Err(Error::Forbidden(format!("users cannot join or leave views of the code {:?}", key.code)));
     }
     Ok(())
@@ -109,27 +129,35 @@ async fn may(app: &App, tenant: &Tenant, by: By, key: &Key, users: &[String]) ->
 ///
 /// A non-member joins if the code is open; otherwise it is `NOT_FOUND`, as if the view did not exist. Two statements
 /// for a member, one of which writes only their own row. The user's sessions are notified if anything was unread.
-pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<View> {
-    key.check().map_err(|error| error.within("key"))?;
+pub async fn visit(app: &App, tenant: &Tenant, user: UserId, key: &ViewKey) -> Result<UserView> {
+    key.check().map_err(|error| error.with_field_prefix("key"))?;
     for _ in 0..TRIES {
-        let found = find(&app.db.read, tenant, key, Some(user)).await?;
+        let found = find_view(&app.db.read, tenant, key, Some(user)).await?;
         let visited = match found {
-            Some(Found { row, visit: Some(visit) }) => look(app, tenant, user, row, visit).await?,
-            _ if catalogue::current(app, tenant).await?.is_open(&key.code) => enter(app, tenant, user, key).await?,
-            _ => return Err(key.missing()),
+            Some(ViewWithVisit { row, visit: Some(visit) }) => update_visit(app, tenant, user, row, visit).await?,
+            _ if catalogue::load_current(app, tenant).await?.is_open_view(&key.code) => {
+                join_by_visit(app, tenant, user, key).await?
+            }
+            _ => return Err(key.not_found_error()),
         };
         if let Some((row, visited_at)) = visited {
-            return row.seen(Some(user), Some(Visit { position: row.position, visited_at: Some(visited_at) }));
+            return row.to_view(Some(user), Some(VisitState { position: row.position, visited_at: Some(visited_at) }));
         }
     }
-    Err(busy())
+    Err(busy_error())
 }
 
 /// The visit of a member, after the visit `before`. `None` if the member or the view no longer exists.
-async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit) -> Result<Option<(Row, Millis)>> {
+async fn update_visit(
+    app: &App,
+    tenant: &Tenant,
+    user: UserId,
+    row: ViewRow,
+    before: VisitState,
+) -> Result<Option<(ViewRow, Millis)>> {
     let now = app.now();
     let is_done = transaction!(app.db, |txn| {
-        if !touch(txn, &row, now).await? {
+        if !touch_view(txn, &row, now).await? {
             return Ok(false);
         }
         let position = Func::greatest([Expr::col(Column::Position), Expr::val(row.position)]);
@@ -139,7 +167,7 @@ async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit)
         let look = look.col_expr(Column::Position, position.into()).col_expr(Column::VisitedAt, visited_at.into());
         let is_done = look.exec(txn).await?.rows_affected > 0;
         if is_done && before.position < row.position {
-            txn.tell(Notice::visits(tenant.id, row.id, &[user]));
+            txn.notify(Notice::view_visits(tenant.id, row.id, &[user]));
         }
         Ok(is_done)
     })?;
@@ -147,16 +175,16 @@ async fn look(app: &App, tenant: &Tenant, user: UserId, row: Row, before: Visit)
 }
 
 /// The first visit of a user, who joins by it. `None` if the view is swept meanwhile.
-async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Option<(Row, Millis)>> {
+async fn join_by_visit(app: &App, tenant: &Tenant, user: UserId, key: &ViewKey) -> Result<Option<(ViewRow, Millis)>> {
     transaction!(app.db, |txn| {
         let now = app.now();
-        user::held(txn, tenant, &[user]).await?;
-        let row = opened(txn, tenant, key, now).await?;
-        if !touch(txn, &row, now).await? {
+        user::lock_users(txn, tenant, &[user]).await?;
+        let row = find_or_create(txn, tenant, key, now).await?;
+        if !touch_view(txn, &row, now).await? {
             return Ok(None);
         }
-        raise(txn, vec![[user.into(), row.id.into(), row.position.into(), now.into(), now.into()]]).await?;
-        txn.tell(Notice::joins(tenant.id, row.id, &[user]));
+        upsert_visits(txn, vec![[user.into(), row.id.into(), row.position.into(), now.into(), now.into()]]).await?;
+        txn.notify(Notice::view_joins(tenant.id, row.id, &[user]));
         Ok(Some((row, now)))
     })
 }
@@ -164,26 +192,26 @@ async fn enter(app: &App, tenant: &Tenant, user: UserId, key: &Key) -> Result<Op
 /// Writes visits (user, view, position, visited at, joined at), and moves none back. Non-members join.
 ///
 /// The visits are in the order of users, so that two transactions cannot deadlock.
-pub(super) async fn raise(txn: &Transaction, visits: Vec<[Value; 5]>) -> Result<()> {
+pub(super) async fn upsert_visits(txn: &Transaction, visits: Vec<[Value; 5]>) -> Result<()> {
     let columns = [Column::UserId, Column::ViewId, Column::Position, Column::VisitedAt, Column::JoinedAt];
     let (key, raised) = (&[Column::UserId, Column::ViewId], &[Column::Position, Column::VisitedAt]);
-    insert(txn, columns, visits, Existing::Merged { key, raised, replaced: &[] }).await?;
+    insert(txn, columns, visits, ExistingRows::Merged { key, raised, replaced: &[] }).await?;
     Ok(())
 }
 
 /// The row of a view, created if it is missing.
-async fn opened(txn: &Transaction, tenant: &Tenant, key: &Key, now: Millis) -> Result<Row> {
-    if let Some(Found { row, .. }) = find(txn, tenant, key, None).await? {
+async fn find_or_create(txn: &Transaction, tenant: &Tenant, key: &ViewKey, now: Millis) -> Result<ViewRow> {
+    if let Some(ViewWithVisit { row, .. }) = find_view(txn, tenant, key, None).await? {
         return Ok(row);
     }
-    let rows = super::lock(txn, tenant, std::slice::from_ref(key), now).await?;
+    let rows = super::lock_views(txn, tenant, std::slice::from_ref(key), now).await?;
     rows.into_values().next().ok_or_else(|| Error::internal("a view is missing after it was created"))
 }
 
 /// Keeps the sweep from deleting a view. Returns false if the sweep already has.
 ///
 /// Writes once a day at most. A view that was touched within the last day is not swept for a year.
-async fn touch(txn: &Transaction, row: &Row, now: Millis) -> Result<bool> {
+async fn touch_view(txn: &Transaction, row: &ViewRow, now: Millis) -> Result<bool> {
     if now - row.touched_at < TOUCH {
         return Ok(true);
     }
@@ -192,6 +220,6 @@ async fn touch(txn: &Transaction, row: &Row, now: Millis) -> Result<bool> {
     Ok(touch.filter(view::Column::Id.eq(row.id)).exec(txn).await?.rows_affected > 0)
 }
 
-fn busy() -> Error {
+fn busy_error() -> Error {
     Error::Unavailable("the view changes too quickly, try again in a moment".into())
 }

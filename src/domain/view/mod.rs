@@ -32,11 +32,11 @@ use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::{Error, Result};
 
-pub use crate::model::view::{Key, Unread, View};
-pub use activity::{Activity, record};
-pub use list::{Listing, VIEWS, after, check_keys, of, unread_of};
-pub use member::{By, join, leave, visit};
-pub use state::{PAIRS, ViewState, standings, states};
+pub use crate::model::view::{UnreadViews, UserView, ViewKey};
+pub use activity::{ViewActivity, record_activities};
+pub use list::{VIEWS, ViewListing, check_keys, list_after, load_lists, load_unread};
+pub use member::{MembershipCaller, join, leave, visit};
+pub use state::{PAIRS, ViewState, load_positions, load_states};
 pub use sweep::sweep;
 
 /// How far `view.touched_at` may lag, in milliseconds: visits write to a view once a day at most.
@@ -45,10 +45,10 @@ const TOUCH: Millis = 24 * 60 * 60 * 1000;
 /// The row of a view.
 #[derive(Clone, Debug, DerivePartialModel)]
 #[sea_orm(entity = "view::Entity")]
-struct Row {
+struct ViewRow {
     id: ViewId,
     #[sea_orm(nested)]
-    key: Key,
+    key: ViewKey,
     position: i64,
     last_activity_at: Option<Millis>,
     latest: Option<String>,
@@ -58,14 +58,14 @@ struct Row {
 /// How far a user has seen a view.
 #[derive(Clone, Copy, Debug, DerivePartialModel)]
 #[sea_orm(entity = "view_visit::Entity")]
-struct Visit {
+struct VisitState {
     position: i64,
     visited_at: Option<Millis>,
 }
 
 /// When a user joined a view, its position, and the position that they have seen it up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromQueryResult)]
-pub struct Standing {
+pub struct MemberPosition {
     joined_at: Millis,
     position: i64,
     visited: i64,
@@ -73,17 +73,17 @@ pub struct Standing {
 
 /// A view, and a user's visit to it if they are in it.
 #[derive(DerivePartialModel)]
-struct Found {
+struct ViewWithVisit {
     #[sea_orm(nested)]
-    row: Row,
+    row: ViewRow,
     #[sea_orm(nested)]
-    visit: Option<Visit>,
+    visit: Option<VisitState>,
 }
 
-impl Row {
-    fn seen(&self, user: Option<UserId>, visit: Option<Visit>) -> Result<View> {
+impl ViewRow {
+    fn to_view(&self, user: Option<UserId>, visit: Option<VisitState>) -> Result<UserView> {
         let latest = self.latest.as_deref().map(serde_json::from_str).transpose();
-        Ok(View {
+        Ok(UserView {
             row: self.id,
             key: self.key.clone(),
             user,
@@ -96,7 +96,12 @@ impl Row {
 }
 
 /// A view, and a user's visit to it. Probes of `view_external_id` and of `view_visit`'s key.
-async fn find(db: &impl ConnectionTrait, tenant: &Tenant, key: &Key, user: Option<UserId>) -> Result<Option<Found>> {
+async fn find_view(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    key: &ViewKey,
+    user: Option<UserId>,
+) -> Result<Option<ViewWithVisit>> {
     let user = user.unwrap_or_default();
     let of = move |_, visit| Expr::col((visit, view_visit::Column::UserId)).eq(user).into_condition();
     let visit = view_visit::Relation::View.def().rev().on_condition(of);
@@ -106,20 +111,25 @@ async fn find(db: &impl ConnectionTrait, tenant: &Tenant, key: &Key, user: Optio
 }
 
 /// A view by its row, as a member sees it or without a user. `None` if it does not exist, or the user is not a member.
-pub async fn find_by_row(app: &App, tenant: &Tenant, view: ViewId, user: Option<UserId>) -> Result<Option<View>> {
+pub async fn find_by_row(app: &App, tenant: &Tenant, view: ViewId, user: Option<UserId>) -> Result<Option<UserView>> {
     let Some(user) = user else {
-        let row: Option<Row> =
+        let row: Option<ViewRow> =
             Views::of_tenant(tenant.id).filter(Column::Id.eq(view)).into_partial_model().one(&app.db.read).await?;
-        return row.map(|row| row.seen(None, None)).transpose();
+        return row.map(|row| row.to_view(None, None)).transpose();
     };
-    let next = after(app, user, ViewId(view.0 - 1), 1).await?;
+    let next = list_after(app, user, ViewId(view.0 - 1), 1).await?;
     Ok(next.into_iter().find(|(row, _)| *row == view).map(|(_, view)| view))
 }
 
 /// Locks the rows of views in the order of their codes and rows. Creates missing ones.
-async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> Result<HashMap<Key, Row>> {
+async fn lock_views(
+    txn: &Transaction,
+    tenant: &Tenant,
+    keys: &[ViewKey],
+    now: Millis,
+) -> Result<HashMap<ViewKey, ViewRow>> {
     let mut by_code: Vec<(&str, Vec<&str>)> = Vec::new();
-    let mut keys: Vec<&Key> = keys.iter().collect();
+    let mut keys: Vec<&ViewKey> = keys.iter().collect();
     keys.sort_unstable();
     keys.dedup();
     for key in &keys {
@@ -130,16 +140,16 @@ async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> 
     }
     let mut rows = HashMap::with_capacity(keys.len());
     for (code, ids) in by_code {
-        let found = lock_some(txn, tenant, code, &ids, &mut rows).await?;
+        let found = lock_existing(txn, tenant, code, &ids, &mut rows).await?;
         if found == ids.len() {
             continue;
         }
-        let is_missing = |id: &&str| !rows.contains_key(&Key { code: code.into(), id: (*id).into() });
+        let is_missing = |id: &&str| !rows.contains_key(&ViewKey { code: code.into(), id: (*id).into() });
         let missing: Vec<&str> = ids.into_iter().filter(is_missing).collect();
         let columns = [Column::TenantId, Column::Code, Column::ExternalId, Column::TouchedAt];
         let row = |id: &&str| [tenant.id.into(), code.into(), (*id).into(), now.into()];
-        insert(txn, columns, missing.iter().map(row).collect(), Existing::Kept).await?;
-        if lock_some(txn, tenant, code, &missing, &mut rows).await? < missing.len() {
+        insert(txn, columns, missing.iter().map(row).collect(), ExistingRows::Kept).await?;
+        if lock_existing(txn, tenant, code, &missing, &mut rows).await? < missing.len() {
             return Err(Error::internal("a view is missing after it was created"));
         }
     }
@@ -147,16 +157,17 @@ async fn lock(txn: &Transaction, tenant: &Tenant, keys: &[Key], now: Millis) -> 
 }
 
 /// Locks the existing rows, and returns how many there are: ranges of `view_external_id`.
-async fn lock_some(
+async fn lock_existing(
     txn: &Transaction,
     tenant: &Tenant,
     code: &str,
     ids: &[&str],
-    rows: &mut HashMap<Key, Row>,
+    rows: &mut HashMap<ViewKey, ViewRow>,
 ) -> Result<usize> {
-    let some = Views::of_tenant(tenant.id).filter(Column::Code.eq(code)).filter(Column::ExternalId.among(txn, ids));
+    let some =
+        Views::of_tenant(tenant.id).filter(Column::Code.eq(code)).filter(Column::ExternalId.is_in_list(txn, ids));
     let some = some.order_by_asc(Column::Id).for_update(txn);
-    let found: Vec<Row> = some.into_partial_model().all(txn).await?;
+    let found: Vec<ViewRow> = some.into_partial_model().all(txn).await?;
     let many = found.len();
     rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
     Ok(many)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use entity::ids::{UserId, ViewId};
 use entity::prelude::LIST;
 
-use super::{Key, Row, Standing, View, Visit, statement};
+use super::{MemberPosition, UserView, ViewKey, ViewRow, VisitState, statement};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::error::Result;
@@ -18,20 +18,20 @@ pub const PAIRS: usize = 2000;
 #[derive(Clone, Debug)]
 pub struct ViewState {
     user: UserId,
-    row: Arc<Row>,
+    row: Arc<ViewRow>,
     /// When the user joined, and how far they have seen it. `None` if they are not a member.
-    visit: Option<(Millis, Visit)>,
+    visit: Option<(Millis, VisitState)>,
 }
 
 impl ViewState {
     /// The key of the view.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &ViewKey {
         &self.row.key
     }
 
     /// `None` if the user is not a member.
-    pub fn standing(&self) -> Option<Standing> {
-        self.visit.map(|(joined_at, visit)| Standing {
+    pub fn member_position(&self) -> Option<MemberPosition> {
+        self.visit.map(|(joined_at, visit)| MemberPosition {
             joined_at,
             position: self.row.position,
             visited: visit.position,
@@ -39,20 +39,20 @@ impl ViewState {
     }
 
     /// A non-member sees only the key.
-    pub fn view(&self) -> Result<View> {
+    pub fn to_view(&self) -> Result<UserView> {
         if let Some((_, visit)) = self.visit {
-            return self.row.seen(Some(self.user), Some(visit));
+            return self.row.to_view(Some(self.user), Some(visit));
         }
         let (row, key, user) = (self.row.id, self.row.key.clone(), Some(self.user));
-        Ok(View { row, key, user, unread: 0, last_activity_at: None, last_visited_at: None, latest: None })
+        Ok(UserView { row, key, user, unread: 0, last_activity_at: None, last_visited_at: None, latest: None })
     }
 }
 
 /// The views that users are members of, with their positions: a range of `view_visit`'s key for each user, and a probe
 /// of `view`'s for each of their views.
-pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, Standing>>> {
-    let mut standings: HashMap<UserId, HashMap<ViewId, Standing>> = HashMap::with_capacity(users.len());
-    for of in statement::standings(app, users).await? {
+pub async fn load_positions(app: &App, users: &[UserId]) -> Result<HashMap<UserId, HashMap<ViewId, MemberPosition>>> {
+    let mut standings: HashMap<UserId, HashMap<ViewId, MemberPosition>> = HashMap::with_capacity(users.len());
+    for of in statement::load_positions(app, users).await? {
         standings.entry(of.user_id).or_default().insert(of.view_id, of.standing);
     }
     Ok(standings)
@@ -62,11 +62,15 @@ pub async fn standings(app: &App, users: &[UserId]) -> Result<HashMap<UserId, Ha
 ///
 /// One statement per 2,000 pairs, and per 1,000 users: each view's row once, and a probe of `view_visit`'s key per
 /// pair. A statement reads one snapshot, so that users never see their own activities as unread.
-pub async fn states(app: &App, views: &[ViewId], users: &[UserId]) -> Result<HashMap<(ViewId, UserId), ViewState>> {
+pub async fn load_states(
+    app: &App,
+    views: &[ViewId],
+    users: &[UserId],
+) -> Result<HashMap<(ViewId, UserId), ViewState>> {
     let mut states = HashMap::with_capacity(views.len() * users.len());
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
         let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
-        for of in statement::views_and_visits(app, views, users).await? {
+        for of in statement::load_views_and_visits(app, views, users).await? {
             if let Some((user, visit)) = of.user_id.zip(of.joined_at.zip(of.visit)) {
                 visits.insert((of.row_id, user), visit);
             } else if let Some(row) = of.row {

@@ -40,16 +40,16 @@ async fn sweep_views(txn: &Transaction, before: Millis) -> Result<Vec<(TenantId,
     if candidates.is_empty() {
         return Ok(Vec::new());
     }
-    let gone = View::find().filter(Column::Id.among(txn, &candidates)).filter(Column::TouchedAt.lt(before));
+    let gone = View::find().filter(Column::Id.is_in_list(txn, &candidates)).filter(Column::TouchedAt.lt(before));
     let gone = gone.order_by_asc(Column::Code).order_by_asc(Column::Id).for_update(txn);
     let gone = gone.select_only().columns([Column::TenantId, Column::Id]);
     let gone: Vec<(TenantId, ViewId)> = gone.into_tuple().all(txn).await?;
     let views: Vec<ViewId> = gone.iter().map(|(_, view)| *view).collect();
-    Visit::delete_many().filter(view_visit::Column::ViewId.among(txn, &views)).exec(txn).await?;
-    ActivityKey::delete_many().filter(activity_key::Column::ViewId.among(txn, &views)).exec(txn).await?;
-    View::delete_many().filter(Column::Id.among(txn, &views)).exec(txn).await?;
+    Visit::delete_many().filter(view_visit::Column::ViewId.is_in_list(txn, &views)).exec(txn).await?;
+    ActivityKey::delete_many().filter(activity_key::Column::ViewId.is_in_list(txn, &views)).exec(txn).await?;
+    View::delete_many().filter(Column::Id.is_in_list(txn, &views)).exec(txn).await?;
     for &(tenant, view) in &gone {
-        txn.tell(Notice { views: vec![view], ..Notice::of(tenant) });
+        txn.notify(Notice { views: vec![view], ..Notice::for_tenant(tenant) });
     }
     Ok(gone)
 }

@@ -2,4 +2,4 @@
 
 mod statement;
 
-pub use statement::{push_wants, push_wants_action, push_wants_by, push_wants_type};
+pub use statement::{push_action_allowed, push_allowed, push_allowed_by_kind, push_type_allowed};

@@ -1,30 +1,31 @@
 //! SQL conditions on users' preferences.
 
-use entity::lane::Kind;
-use entity::preference::Scope;
+use entity::lane::DestinationKind;
+use entity::preference::PreferenceScope;
 
-use crate::database::Sql;
+use crate::database::SqlBuilder;
 use crate::domain::tenant::Tenant;
 
 /// Adds the condition that `user` wants a notification. `subject` is the alias of its publication (or of itself), and
-/// `mt` that of its joined type. Only this function and `push_wants_by` evaluate preferences.
+/// `mt` that of its joined type. Only this function and `push_allowed_by_kind` evaluate preferences.
 ///
 /// Each look-up is one probe of a primary key.
-pub fn push_wants(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
-    push_wants_type(sql, tenant, user, subject);
+pub fn push_allowed(sql: &mut SqlBuilder, tenant: &Tenant, user: &str, subject: &str) {
+    push_type_allowed(sql, tenant, user, subject);
     sql.push(" AND ");
-    push_wants_action(sql, tenant, user, subject);
+    push_action_allowed(sql, tenant, user, subject);
 }
 
-/// The part of [`push_wants`] that is about the type.
-pub fn push_wants_type(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
-    push_wanted(sql, tenant, user, (Scope::Type, &format!("{subject}.type_id")));
+/// The part of [`push_allowed`] that is about the type.
+pub fn push_type_allowed(sql: &mut SqlBuilder, tenant: &Tenant, user: &str, subject: &str) {
+    push_mandatory_or_enabled(sql, tenant, user, (PreferenceScope::Type, &format!("{subject}.type_id")));
 }
 
-/// The part of [`push_wants`] that is about the action. Without an action, as most notifications are, it costs nothing.
-pub fn push_wants_action(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &str) {
+/// The part of [`push_allowed`] that is about the action. Without an action, as most notifications are, it costs
+/// nothing.
+pub fn push_action_allowed(sql: &mut SqlBuilder, tenant: &Tenant, user: &str, subject: &str) {
     sql.push(&format!("({subject}.action_id IS NULL OR "));
-    push_wanted(sql, tenant, user, (Scope::Action, &format!("{subject}.action_id")));
+    push_mandatory_or_enabled(sql, tenant, user, (PreferenceScope::Action, &format!("{subject}.action_id")));
     sql.push(")");
 }
 
@@ -32,23 +33,23 @@ pub fn push_wants_action(sql: &mut Sql, tenant: &Tenant, user: &str, subject: &s
 /// item, and `mt` that of its joined type. For a kind without a preference the condition is always true.
 ///
 /// Both look-ups are a probe of a primary key.
-pub fn push_wants_by(sql: &mut Sql, tenant: &Tenant, kind: Kind, user: &str, subject: &str) {
-    let Some(scope) = Scope::of_channel(kind) else {
+pub fn push_allowed_by_kind(sql: &mut SqlBuilder, tenant: &Tenant, kind: DestinationKind, user: &str, subject: &str) {
+    let Some(scope) = PreferenceScope::for_destination(kind) else {
         sql.push("TRUE");
         return;
     };
-    push_wanted(sql, tenant, user, (scope, &format!("{subject}.type_id")));
+    push_mandatory_or_enabled(sql, tenant, user, (scope, &format!("{subject}.type_id")));
 }
 
 /// A preference, which a mandatory type overrides.
-fn push_wanted(sql: &mut Sql, tenant: &Tenant, user: &str, of: (Scope, &str)) {
+fn push_mandatory_or_enabled(sql: &mut SqlBuilder, tenant: &Tenant, user: &str, of: (PreferenceScope, &str)) {
     sql.push("(mt.mandatory OR ");
-    push_switch(sql, tenant, user, of);
+    push_enabled(sql, tenant, user, of);
     sql.push(")");
 }
 
 /// A preference: the user's own, else the tenant's default, else on.
-fn push_switch(sql: &mut Sql, tenant: &Tenant, user: &str, (scope, subject): (Scope, &str)) {
+fn push_enabled(sql: &mut SqlBuilder, tenant: &Tenant, user: &str, (scope, subject): (PreferenceScope, &str)) {
     let scope = scope as i16;
     sql.push(&format!(
         "COALESCE((SELECT f.enabled FROM preference f WHERE f.user_id = {user} AND f.scope = {scope} AND \

@@ -3,26 +3,26 @@
 use super::Endpoint;
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::lane::{Blame, Outcome, owner};
+use crate::domain::lane::{AttemptOutcome, FailureScope, vault_owner};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::webhook::{SigningSecret, headers};
+use crate::model::webhook::{SigningSecret, attempt_headers};
 
 /// The URL and the signing secrets of an endpoint.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct WebhookClient {
     url: String,
     /// The newest first, or the reason why they cannot be opened.
     secrets: Result<Vec<SigningSecret>, String>,
 }
 
-impl Receiver {
+impl WebhookClient {
     /// The receiver of an endpoint with its current settings.
-    pub fn of(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Self {
-        let secrets = secrets(app, tenant, endpoint).map_err(|error| {
+    pub fn for_endpoint(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Self {
+        let secrets = signing_secrets(app, tenant, endpoint).map_err(|error| {
             tracing::error!(
                 tenant = tenant.code,
-                cause = error.told(),
+                cause = error.log_message(),
                 "the secret of a webhook endpoint cannot be decrypted"
             );
             "the server cannot decrypt the secret of the endpoint: its log says why".to_owned()
@@ -31,40 +31,40 @@ impl Receiver {
     }
 
     /// Sends a delivery once and waits for the answer, at most 15 s.
-    pub async fn attempt(&self, app: &App, id: &str, body: Vec<u8>) -> Outcome {
+    pub async fn attempt(&self, app: &App, id: &str, body: Vec<u8>) -> AttemptOutcome {
         let secrets = match &self.secrets {
             Ok(secrets) => secrets,
-            Err(why) => return Outcome::unanswered(why),
+            Err(why) => return AttemptOutcome::without_answer(why),
         };
-        let mut all = headers(id, app.now(), &body, secrets).to_vec();
+        let mut all = attempt_headers(id, app.now(), &body, secrets).to_vec();
         all.push(("content-type", "application/json".to_owned()));
         let answer = match app.egress.post(&self.url, &all, body).await {
             Ok(answer) => answer,
-            Err(failure) => return Outcome::unanswered(failure.message),
+            Err(failure) => return AttemptOutcome::without_answer(failure.message),
         };
         let retry_after = answer.retry_after.filter(|_| matches!(answer.status, 429 | 503));
-        Outcome {
+        AttemptOutcome {
             status: Some(answer.status),
             error: (!answer.is_success()).then(|| format!("the receiver answered with status {}", answer.status)),
             retry_after: retry_after.and_then(|of| Millis::try_from(of.as_millis()).ok()),
             excerpt: answer.excerpt(),
             blame: match answer.status {
-                410 => Blame::Gone,
-                429 | 502 | 504 => Blame::Throttled,
-                _ => Blame::Lane,
+                410 => FailureScope::Gone,
+                429 | 502 | 504 => FailureScope::Throttled,
+                _ => FailureScope::Lane,
             },
         }
     }
 }
 
 /// The secrets to sign with: the current one, and during a rotation the previous one too.
-fn secrets(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Result<Vec<SigningSecret>> {
+fn signing_secrets(app: &App, tenant: &Tenant, endpoint: &Endpoint) -> Result<Vec<SigningSecret>> {
     let is_both = endpoint.previous_until.is_some_and(|until| until > app.now());
     let previous = endpoint.previous_secret.as_ref().filter(|_| is_both);
-    let owner = owner(tenant, endpoint.id);
+    let owner = vault_owner(tenant, endpoint.id);
     let read = |sealed: &String| {
         let secret = app.vault.open(&owner, sealed)?;
-        let secret = std::str::from_utf8(secret.bytes()).ok().and_then(SigningSecret::read);
+        let secret = std::str::from_utf8(secret.as_bytes()).ok().and_then(SigningSecret::parse);
         secret.ok_or_else(|| Error::internal("the decrypted text is not a signing secret"))
     };
     [&endpoint.secret].into_iter().chain(previous).map(read).collect()

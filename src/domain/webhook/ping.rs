@@ -7,13 +7,13 @@ use entity::lane::{self, Entity as Lanes};
 use entity::prelude::*;
 use tokio::time::timeout;
 
-use super::attempt::Receiver;
-use super::payload::prepare;
-use super::{Delivery, DeliveryState, Event, Kind, known};
+use super::attempt::WebhookClient;
+use super::payload::prepare_payloads;
+use super::{Delivery, DeliveryEvent, DeliveryState, DestinationKind, get_endpoint};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
-use crate::domain::lane::{Outcome, Prepared, lock_all, none};
+use crate::domain::lane::{AttemptOutcome, PreparedDelivery, lock_destinations, not_found_error};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::model::seal;
@@ -30,17 +30,17 @@ const ERROR: usize = 500;
 ///
 /// The receiver has four fifths of the request's time limit, so that the caller still learns of a time-out.
 pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
-    let endpoint = known(app, tenant, id).await?;
+    let endpoint = get_endpoint(app, tenant, id).await?;
     let now = app.now();
-    count(app, tenant, now)?;
+    count_ping(app, tenant, now)?;
     let delivery = transaction!(app.db, |txn| {
-        let all = lock_all(txn, tenant.id, Kind::Webhook).await?;
-        let of = all.iter().find(|of| of.id == id).ok_or_else(|| none(Kind::Webhook))?;
+        let all = lock_destinations(txn, tenant.id, DestinationKind::Webhook).await?;
+        let of = all.iter().find(|of| of.id == id).ok_or_else(|| not_found_error(DestinationKind::Webhook))?;
         let recent = |of: &&super::Endpoint| of.pings_since > now - MINUTE;
         let many: i64 = all.iter().filter(recent).map(|of| of.pings).sum();
         if usize::try_from(many).is_ok_and(|many| many >= PINGS) {
             let since = all.iter().filter(recent).map(|of| of.pings_since).min().unwrap_or(now);
-            return Err(too_many(since, now));
+            return Err(too_many_pings(since, now));
         }
         let is_same = of.pings_since > now - MINUTE;
         let (since, pings) = if is_same { (of.pings_since, of.pings + 1) } else { (now, 1) };
@@ -50,7 +50,7 @@ pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
         let delivery = ActiveModel {
             tenant_id: Set(tenant.id),
             lane_id: Set(id),
-            event: Set(Event::Ping),
+            event: Set(DeliveryEvent::Ping),
             happened_at: Set(now),
             // Already done, so that the delivery loop does not send it.
             state: Set(DeliveryState::Dead),
@@ -64,18 +64,18 @@ pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
         let id = Deliveries::insert(delivery).exec(txn).await?.last_insert_id;
         Deliveries::find_by_id(id).one(txn).await?.ok_or_else(|| Error::internal("the inserted delivery is missing"))
     })?;
-    let prepared = prepare(app, tenant, &endpoint, std::slice::from_ref(&delivery)).await?.pop();
-    let Some(Prepared::Ready(body)) = prepared else { return Err(Error::internal("a ping has a body")) };
-    let name = tenant.seal.close(seal::Kind::Delivery, 0, delivery.id);
+    let prepared = prepare_payloads(app, tenant, &endpoint, std::slice::from_ref(&delivery)).await?.pop();
+    let Some(PreparedDelivery::Ready(body)) = prepared else { return Err(Error::internal("a ping has a body")) };
+    let name = tenant.seal.encode(seal::IdKind::Delivery, 0, delivery.id);
     // The rest of the request's time is for recording the result and answering.
     let most = Duration::from_millis(app.config.limits.execution_millis * 4 / 5);
-    let receiver = Receiver::of(app, tenant, &endpoint);
+    let receiver = WebhookClient::for_endpoint(app, tenant, &endpoint);
     let outcome = timeout(most, receiver.attempt(app, &name, body)).await;
-    let outcome = outcome.unwrap_or_else(|_| Outcome::unanswered("there was no answer in time"));
+    let outcome = outcome.unwrap_or_else(|_| AttemptOutcome::without_answer("there was no answer in time"));
     // A ping contains no user data, so the response may be shown.
     let error = outcome.error.map(|error| match outcome.excerpt.as_str() {
         "" => error,
-        excerpt => shortened(&format!("{error}: {excerpt}")),
+        excerpt => shorten_error(&format!("{error}: {excerpt}")),
     });
     let state = if error.is_none() { DeliveryState::Delivered } else { DeliveryState::Dead };
     transaction!(app.db, |txn| {
@@ -86,26 +86,26 @@ pub async fn ping(app: &App, tenant: &Tenant, id: i64) -> Result<Delivery> {
         Ok(())
     })?;
     let done = Deliveries::find_by_id(delivery.id).one(&app.db.read).await?;
-    done.ok_or_else(|| none(Kind::Webhook))
+    done.ok_or_else(|| not_found_error(DestinationKind::Webhook))
 }
 
 /// Also limits pings per node, since deleted endpoints no longer count in the database.
-fn count(app: &App, tenant: &Tenant, now: Millis) -> Result<()> {
+fn count_ping(app: &App, tenant: &Tenant, now: Millis) -> Result<()> {
     let mut pings = app.caches.pings.lock();
     let recent = pings.entry(tenant.id).or_default();
     recent.retain(|at| *at > now - MINUTE);
     if recent.len() >= PINGS {
-        return Err(too_many(recent[0], now));
+        return Err(too_many_pings(recent[0], now));
     }
     recent.push(now);
     Ok(())
 }
 
-fn too_many(since: Millis, now: Millis) -> Error {
+fn too_many_pings(since: Millis, now: Millis) -> Error {
     let retry_after = u64::try_from((since + MINUTE - now).max(1000) / 1000).unwrap_or(60);
     Error::RateLimited { what: "tests of webhook endpoints", retry_after }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten_error(text: &str) -> String {
     first_bytes(text, ERROR)
 }

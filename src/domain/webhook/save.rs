@@ -3,15 +3,15 @@
 use entity::lane::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
 
-use super::{ENDPOINTS, Endpoint, Event, Kind, State, known};
+use super::{DeliveryEvent, DestinationKind, DestinationState, ENDPOINTS, Endpoint, get_endpoint};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, transaction};
-use crate::domain::lane::{anew, changed, end_of_log, owner};
+use crate::database::{PendingAudit, transaction};
+use crate::domain::lane::{lock_for_update, lock_log_end, reset_failures, vault_owner};
 use crate::domain::tenant::Tenant;
 use crate::domain::{catalogue, notification};
 use crate::error::{Error, Result};
-use crate::model::alarm::Alarm;
+use crate::model::alarm::AlarmTarget;
 use crate::model::check;
 use crate::model::webhook::SigningSecret;
 
@@ -23,73 +23,74 @@ const EVENTS: usize = 20;
 
 /// The settings of an endpoint, or changes to them. `None` keeps a setting, or uses its default for a new endpoint.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct EndpointChange {
     pub url: Option<String>,
-    pub events: Option<Vec<Event>>,
+    pub events: Option<Vec<DeliveryEvent>>,
     pub is_full: Option<bool>,
     /// `Some(None)` switches the alarm off.
-    pub alarm: Option<Option<Alarm>>,
+    pub alarm: Option<Option<AlarmTarget>>,
 }
 
 /// An endpoint with its secret, which is shown only once.
 #[derive(Debug)]
-pub struct Made {
+pub struct EndpointWithSecret {
     pub endpoint: Endpoint,
     pub secret: SigningSecret,
 }
 
 /// Creates an endpoint, starting at the end of the log. `CONFLICT` if the tenant has 20 or the server has no key.
-pub async fn create(app: &App, tenant: &Tenant, change: &Change) -> Result<Made> {
-    app.vault.check()?;
+pub async fn create(app: &App, tenant: &Tenant, change: &EndpointChange) -> Result<EndpointWithSecret> {
+    app.vault.require_key()?;
     let url = change.url.as_ref().ok_or_else(|| Error::bad_input("url", "is required"))?;
-    let url = checked(app, tenant, change).await?.unwrap_or_else(|| url.clone());
-    let usual = [Event::Published, Event::Amended, Event::Retracted];
-    let events = bits(change.events.as_deref().unwrap_or(&usual));
+    let url = check_change(app, tenant, change).await?.unwrap_or_else(|| url.clone());
+    let usual = [DeliveryEvent::Published, DeliveryEvent::Amended, DeliveryEvent::Retracted];
+    let events = event_bits(change.events.as_deref().unwrap_or(&usual));
     let (alarm_type, alarm_group) = change.alarm.clone().flatten().map(|of| (of.message_type, of.group)).unzip();
-    let secret = SigningSecret::random()?;
+    let secret = SigningSecret::generate()?;
     let id = transaction!(app.db, |txn| {
         let now = app.now();
         // Concurrent creations wait here, so that the count below is right.
-        let end = end_of_log(txn, tenant).await?;
+        let end = lock_log_end(txn, tenant).await?;
         let endpoint = ActiveModel {
             tenant_id: Set(tenant.id),
-            kind: Set(Kind::Webhook),
+            kind: Set(DestinationKind::Webhook),
             url: Set(url.clone()),
             events: Set(events),
             is_full: Set(change.is_full.unwrap_or_default()),
             secret: Set(String::new()),
             alarm_type: Set(alarm_type.clone()),
             alarm_group: Set(alarm_group.clone()),
-            state: Set(State::Active),
+            state: Set(DestinationState::Active),
             cursor_seq: Set(end),
             created_at: Set(now),
             updated_at: Set(now),
             ..Default::default()
         };
         let id = Lanes::insert(endpoint).exec(txn).await?.last_insert_id;
-        Act::concerns([id]);
-        let sealed = app.vault.seal(&owner(tenant, id), secret.text().as_bytes())?;
+        PendingAudit::set_subjects([id]);
+        let sealed = app.vault.seal(&vault_owner(tenant, id), secret.to_text().as_bytes())?;
         let keep = Lanes::update_many().col_expr(Column::Secret, Expr::val(sealed));
         keep.filter(Column::Id.eq(id)).exec(txn).await?;
-        let many = Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(Kind::Webhook)).count_rows(txn).await?;
+        let many =
+            Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(DestinationKind::Webhook)).count_rows(txn).await?;
         if usize::try_from(many).unwrap_or(usize::MAX) > ENDPOINTS {
             return Err(Error::Conflict(format!("a tenant has at most {ENDPOINTS} webhook endpoints")));
         }
         Ok(id)
     })?;
-    Ok(Made { endpoint: known(app, tenant, id).await?, secret })
+    Ok(EndpointWithSecret { endpoint: get_endpoint(app, tenant, id).await?, secret })
 }
 
 /// Changes an endpoint. A new URL clears its failures and makes it due now. `NOT_FOUND` if there is none.
-pub async fn update(app: &App, tenant: &Tenant, id: i64, change: &Change) -> Result<Endpoint> {
-    let url = checked(app, tenant, change).await?;
+pub async fn update(app: &App, tenant: &Tenant, id: i64, change: &EndpointChange) -> Result<Endpoint> {
+    let url = check_change(app, tenant, change).await?;
     transaction!(app.db, |txn| {
-        let (of, mut to) = changed(txn, app, tenant, Kind::Webhook, id).await?;
+        let (of, mut to) = lock_for_update(txn, app, tenant, DestinationKind::Webhook, id).await?;
         if let Some(url) = url.as_ref().filter(|url| **url != of.url) {
-            to = anew(to, app.now()).col_expr(Column::Url, Expr::val(url.as_str()));
+            to = reset_failures(to, app.now()).col_expr(Column::Url, Expr::val(url.as_str()));
         }
         if let Some(events) = &change.events {
-            to = to.col_expr(Column::Events, Expr::val(bits(events)));
+            to = to.col_expr(Column::Events, Expr::val(event_bits(events)));
         }
         if let Some(is_full) = change.is_full {
             to = to.col_expr(Column::IsFull, Expr::val(is_full));
@@ -102,42 +103,42 @@ pub async fn update(app: &App, tenant: &Tenant, id: i64, change: &Change) -> Res
         to.exec(txn).await?;
         Ok(())
     })?;
-    known(app, tenant, id).await
+    get_endpoint(app, tenant, id).await
 }
 
 /// Replaces an endpoint's secret. The previous one also signs for another day.
-pub async fn rotate(app: &App, tenant: &Tenant, id: i64) -> Result<Made> {
-    let secret = SigningSecret::random()?;
-    let sealed = app.vault.seal(&owner(tenant, id), secret.text().as_bytes())?;
+pub async fn rotate_secret(app: &App, tenant: &Tenant, id: i64) -> Result<EndpointWithSecret> {
+    let secret = SigningSecret::generate()?;
+    let sealed = app.vault.seal(&vault_owner(tenant, id), secret.to_text().as_bytes())?;
     transaction!(app.db, |txn| {
-        let (of, to) = changed(txn, app, tenant, Kind::Webhook, id).await?;
+        let (of, to) = lock_for_update(txn, app, tenant, DestinationKind::Webhook, id).await?;
         let to = to.col_expr(Column::Secret, Expr::val(sealed.as_str()));
         let to = to.col_expr(Column::PreviousSecret, Expr::val(of.secret));
         to.col_expr(Column::PreviousUntil, Expr::val(app.now() + ROTATION)).exec(txn).await?;
         Ok(())
     })?;
-    Ok(Made { endpoint: known(app, tenant, id).await?, secret })
+    Ok(EndpointWithSecret { endpoint: get_endpoint(app, tenant, id).await?, secret })
 }
 
-fn bits(events: &[Event]) -> i64 {
+fn event_bits(events: &[DeliveryEvent]) -> i64 {
     events.iter().fold(0, |bits, event| bits | event.bit())
 }
 
 /// Validates the settings and returns the normalized URL.
-async fn checked(app: &App, tenant: &Tenant, change: &Change) -> Result<Option<String>> {
+async fn check_change(app: &App, tenant: &Tenant, change: &EndpointChange) -> Result<Option<String>> {
     if let Some(events) = &change.events {
-        check::count("events", events.len(), EVENTS)?;
+        check::at_most("events", events.len(), EVENTS)?;
         if events.is_empty() {
             return Err(Error::bad_input("events", "must have at least one event"));
         }
-        if let Some(place) = events.iter().position(|event| *event == Event::Digest) {
+        if let Some(place) = events.iter().position(|event| *event == DeliveryEvent::Digest) {
             return Err(Error::bad_input(format!("events[{place}]"), "is only for emails"));
         }
     }
-    let url = change.url.as_ref().map(|url| app.egress.check(url)).transpose();
-    let url = url.map_err(|error| error.within("url"))?;
+    let url = change.url.as_ref().map(|url| app.egress.check_url(url)).transpose();
+    let url = url.map_err(|error| error.with_field_prefix("url"))?;
     if let Some(Some(alarm)) = &change.alarm {
-        let catalogue = catalogue::current(app, tenant).await?;
+        let catalogue = catalogue::load_current(app, tenant).await?;
         notification::check_alarm(app, tenant, &catalogue, alarm).await?;
     }
     Ok(url.map(String::from))

@@ -8,33 +8,38 @@ use entity::ids::Seq;
 use entity::notification::{self, Entity as Notifications};
 use entity::prelude::*;
 
-use super::{DeliveryState, Endpoint, Event};
+use super::{DeliveryEvent, DeliveryState, Endpoint};
 use crate::clock::Millis;
 use crate::database::Transaction;
-use crate::domain::lane::{Part, Told, write};
+use crate::domain::lane::{LogRange, NewDelivery, insert_deliveries};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 
 /// Inserts the deliveries for a part of the log.
-pub(super) async fn take(txn: &Transaction, tenant: &Tenant, of: &Endpoint, part: Part) -> Result<()> {
-    let mut told = published(txn, tenant, of, part).await?;
-    told.extend(amended(txn, tenant, of, part).await?);
-    write(txn, tenant, of.id, told, part.now).await
+pub(super) async fn schedule_deliveries(
+    txn: &Transaction,
+    tenant: &Tenant,
+    of: &Endpoint,
+    part: LogRange,
+) -> Result<()> {
+    let mut told = publication_deliveries(txn, tenant, of, part).await?;
+    told.extend(amendment_deliveries(txn, tenant, of, part).await?);
+    insert_deliveries(txn, tenant, of.id, told, part.now).await
 }
 
-fn wants(of: &Endpoint, event: Event) -> bool {
+fn is_subscribed(of: &Endpoint, event: DeliveryEvent) -> bool {
     of.events & event.bit() != 0
 }
 
 /// The publications in a part of the log: a range of `notification_seq`.
-async fn published(
+async fn publication_deliveries(
     txn: &Transaction,
     tenant: &Tenant,
     of: &Endpoint,
-    Part { after, upto, now }: Part,
-) -> Result<Vec<Told>> {
+    LogRange { after, upto, now }: LogRange,
+) -> Result<Vec<NewDelivery>> {
     use notification::Column;
-    if !wants(of, Event::Published) && !wants(of, Event::Expired) {
+    if !is_subscribed(of, DeliveryEvent::Published) && !is_subscribed(of, DeliveryEvent::Expired) {
         return Ok(Vec::new());
     }
     let rows = Notifications::of_tenant(tenant.id).filter(Column::Seq.gt(after)).filter(Column::Seq.lte(upto));
@@ -43,31 +48,41 @@ async fn published(
     let rows = rows.into_tuple::<(i64, Seq, Option<Millis>, Option<Millis>)>().all(txn).await?;
     let mut told = Vec::with_capacity(rows.len());
     for (subject, seq, published_at, expires_at) in rows {
-        if wants(of, Event::Published) {
+        if is_subscribed(of, DeliveryEvent::Published) {
             let at = published_at.unwrap_or(now);
-            told.push(Told { event: Event::Published, contact: 0, subject, seq: Some(seq), at, due_at: now });
+            told.push(NewDelivery {
+                event: DeliveryEvent::Published,
+                contact: 0,
+                subject,
+                seq: Some(seq),
+                at,
+                due_at: now,
+            });
         }
-        told.extend(expiry(of, (subject, seq), expires_at));
+        told.extend(expiry_delivery(of, (subject, seq), expires_at));
     }
     Ok(told)
 }
 
-fn expiry(of: &Endpoint, (subject, seq): (i64, Seq), expires_at: Option<Millis>) -> Option<Told> {
-    let at = expires_at.filter(|_| wants(of, Event::Expired))?;
-    Some(Told { event: Event::Expired, contact: 0, subject, seq: Some(seq), at, due_at: at })
+fn expiry_delivery(of: &Endpoint, (subject, seq): (i64, Seq), expires_at: Option<Millis>) -> Option<NewDelivery> {
+    let at = expires_at.filter(|_| is_subscribed(of, DeliveryEvent::Expired))?;
+    Some(NewDelivery { event: DeliveryEvent::Expired, contact: 0, subject, seq: Some(seq), at, due_at: at })
 }
 
 /// The retractions and changed expiries in a part of the log: a range of `amendment`'s key, and a probe of
 /// `notification_seq` for each. A retracted notification gets one event, even if it was amended several times.
-async fn amended(
+async fn amendment_deliveries(
     txn: &Transaction,
     tenant: &Tenant,
     of: &Endpoint,
-    Part { after, upto, now }: Part,
-) -> Result<Vec<Told>> {
+    LogRange { after, upto, now }: LogRange,
+) -> Result<Vec<NewDelivery>> {
     use amendment::Column::{Seq as At, SubjectSeq};
     use notification::Column;
-    if ![Event::Retracted, Event::Amended, Event::Expired].into_iter().any(|event| wants(of, event)) {
+    if ![DeliveryEvent::Retracted, DeliveryEvent::Amended, DeliveryEvent::Expired]
+        .into_iter()
+        .any(|event| is_subscribed(of, event))
+    {
         return Ok(Vec::new());
     }
     let entries = Amendments::of_tenant(tenant.id).filter(At.gt(after)).filter(At.lte(upto)).order_by_asc(At);
@@ -76,7 +91,7 @@ async fn amended(
         return Ok(Vec::new());
     }
     let subjects: Vec<Seq> = entries.iter().map(|(_, subject)| *subject).collect();
-    let rows = Notifications::of_tenant(tenant.id).filter(Column::Seq.among(txn, &subjects)).select_only();
+    let rows = Notifications::of_tenant(tenant.id).filter(Column::Seq.is_in_list(txn, &subjects)).select_only();
     let rows = rows.columns([Column::Seq, Column::Id, Column::RetractedAt, Column::ExpiresAt]);
     let rows = rows.into_tuple::<(Seq, i64, Option<Millis>, Option<Millis>)>().all(txn).await?;
     let known: HashMap<Seq, _> =
@@ -84,25 +99,27 @@ async fn amended(
     let mut told = Vec::with_capacity(entries.len());
     for (seq, of_seq) in entries {
         let Some((subject, retracted_at, expires_at)) = known.get(&of_seq).copied() else { continue };
-        let entry = |event, seq, at| Told { event, contact: 0, subject, seq: Some(seq), at, due_at: now };
+        let entry = |event, seq, at| NewDelivery { event, contact: 0, subject, seq: Some(seq), at, due_at: now };
         if let Some(at) = retracted_at {
-            told.extend(wants(of, Event::Retracted).then(|| entry(Event::Retracted, of_seq, at)));
+            told.extend(
+                is_subscribed(of, DeliveryEvent::Retracted).then(|| entry(DeliveryEvent::Retracted, of_seq, at)),
+            );
         } else {
-            told.extend(wants(of, Event::Amended).then(|| entry(Event::Amended, seq, now)));
-            told.extend(expiry(of, (subject, of_seq), expires_at));
+            told.extend(is_subscribed(of, DeliveryEvent::Amended).then(|| entry(DeliveryEvent::Amended, seq, now)));
+            told.extend(expiry_delivery(of, (subject, of_seq), expires_at));
         }
     }
-    for moved in told.iter().filter(|told| told.event == Event::Expired) {
+    for moved in told.iter().filter(|told| told.event == DeliveryEvent::Expired) {
         move_expiry(txn, of, moved).await?;
     }
     Ok(told)
 }
 
 /// Moves the due time of a delivery that waits for its notification to expire.
-async fn move_expiry(txn: &Transaction, of: &Endpoint, to: &Told) -> Result<()> {
+async fn move_expiry(txn: &Transaction, of: &Endpoint, to: &NewDelivery) -> Result<()> {
     let moved = Deliveries::update_many().col_expr(Column::DueAt, Expr::val(to.due_at));
     let moved = moved.col_expr(Column::HappenedAt, Expr::val(to.at)).filter(Column::LaneId.eq(of.id));
-    let moved = moved.filter(Column::Event.eq(Event::Expired)).filter(Column::Seq.eq(to.seq));
+    let moved = moved.filter(Column::Event.eq(DeliveryEvent::Expired)).filter(Column::Seq.eq(to.seq));
     moved.filter(Column::State.eq(DeliveryState::Fresh)).exec(txn).await?;
     Ok(())
 }

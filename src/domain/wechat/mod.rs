@@ -1,6 +1,6 @@
 //! WeChat: sends inbox items to users who follow a tenant's official account. The destination is the account.
 //!
-//! `dispatch` decides who gets what. This module writes the messages (`message`) and has the account's settings
+//! `dispatch` decides who gets what. This module writes the messages (`write_message`) and has the account's settings
 //! (`account`) and access token (`token`).
 
 mod account;
@@ -8,17 +8,19 @@ mod message;
 mod token;
 
 use super::dispatch;
-use super::lane::{Blame, Carrier, Delivery, Kind, Lane, Lease, Outcome, Part, Prepared};
+use super::lane::{
+    AttemptOutcome, Delivery, DestinationKind, FailureScope, Lane, Lease, LogRange, PreparedDelivery, Transport,
+};
 use super::tenant::Tenant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::Transaction;
 use crate::error::Result;
-use crate::wechat::{Failure, Verdict};
+use crate::wechat::{FailureVerdict, WeChatFailure};
 
-pub use account::{Change, save};
-pub use message::Parcel;
-pub use token::Tokens;
+pub use account::{AccountChange, save_account};
+pub use message::WeChatPayload;
+pub use token::AccountTokens;
 
 /// One day, in milliseconds.
 const DAY: Millis = 86_400_000;
@@ -27,73 +29,92 @@ const AHEAD: Millis = 8 * 3_600_000;
 
 /// The transport for WeChat.
 #[derive(Debug)]
-pub struct WeChats;
+pub struct WeChatTransport;
 
-impl Carrier for WeChats {
-    const KIND: Kind = Kind::WeChat;
-    type Parcel = Parcel;
-    type Receiver = Tokens;
+impl Transport for WeChatTransport {
+    const KIND: DestinationKind = DestinationKind::WeChat;
+    type Parcel = WeChatPayload;
+    type Receiver = AccountTokens;
 
-    fn receiver(_: &App, tenant: &Tenant, lane: &Lane) -> Tokens {
-        Tokens::of(tenant, lane)
+    fn open_client(_: &App, tenant: &Tenant, lane: &Lane) -> AccountTokens {
+        AccountTokens::for_destination(tenant, lane)
     }
 
-    async fn attempt(tokens: &Tokens, app: &App, id: &str, parcel: Parcel) -> Outcome {
+    async fn attempt(tokens: &AccountTokens, app: &App, id: &str, parcel: WeChatPayload) -> AttemptOutcome {
         let message = match parcel {
             Ok(message) => message,
-            Err(why) => return Outcome { error: Some(why), blame: Blame::Delivery, ..Outcome::default() },
+            Err(why) => {
+                return AttemptOutcome { error: Some(why), blame: FailureScope::Delivery, ..AttemptOutcome::default() };
+            }
         };
         let mut refused = None;
         loop {
-            let sent = match tokens.one(app, refused.as_deref()).await {
+            let sent = match tokens.valid_token(app, refused.as_deref()).await {
                 Ok(token) => app.wechat.send(&token, id, &message).await.map_err(|failure| (failure, Some(token))),
                 Err(failure) => Err((failure, None)),
             };
             match sent {
-                Ok(()) => return Outcome { status: Some(200), ..Outcome::default() },
-                Err((Failure { verdict: Verdict::Token, .. }, Some(token))) if refused.is_none() => {
+                Ok(()) => return AttemptOutcome { status: Some(200), ..AttemptOutcome::default() },
+                Err((WeChatFailure { verdict: FailureVerdict::Token, .. }, Some(token))) if refused.is_none() => {
                     refused = Some(token);
                 }
-                Err((failure, _)) => return outcome(failure, app.now()),
+                Err((failure, _)) => return failure_outcome(failure, app.now()),
             }
         }
     }
 
-    async fn take(txn: &Transaction, app: &App, tenant: &Tenant, lane: &Lane, part: Part) -> Result<()> {
-        dispatch::take(txn, app, tenant, lane, part).await
+    async fn schedule_deliveries(
+        txn: &Transaction,
+        app: &App,
+        tenant: &Tenant,
+        lane: &Lane,
+        part: LogRange,
+    ) -> Result<()> {
+        dispatch::schedule_dispatches(txn, app, tenant, lane, part).await
     }
 
-    async fn expand(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
-        dispatch::expand(app, tenant, Self::KIND, lease).await
+    async fn fan_out(app: &App, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
+        dispatch::fan_out(app, tenant, Self::KIND, lease).await
     }
 
-    async fn expands_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        dispatch::first_due(txn, lane).await
+    async fn next_fan_out_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
+        dispatch::first_due_at(txn, lane).await
     }
 
-    async fn prepare(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery]) -> Result<Vec<Prepared<Parcel>>> {
-        let mut templates = message::Templates::default();
-        dispatch::prepare(app, tenant, lane, due, |due| Ok(templates.message(lane, due))).await
+    async fn prepare_deliveries(
+        app: &App,
+        tenant: &Tenant,
+        lane: &Lane,
+        due: &[Delivery],
+    ) -> Result<Vec<PreparedDelivery<WeChatPayload>>> {
+        let mut templates = message::MessageTemplates::default();
+        dispatch::prepare_deliveries(app, tenant, lane, due, |due| Ok(templates.write_message(lane, due))).await
     }
 
-    async fn noted(txn: &Transaction, all: &[(&Delivery, &Outcome)], now: Millis) -> Result<()> {
-        dispatch::noted(txn, all, now).await
+    async fn on_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {
+        dispatch::record_results(txn, all, now).await
     }
 }
 
 /// Converts a failure of the API into the result of an attempt.
-fn outcome(failure: Failure, now: Millis) -> Outcome {
+fn failure_outcome(failure: WeChatFailure, now: Millis) -> AttemptOutcome {
     let blame = match failure.verdict {
-        Verdict::Later | Verdict::Token => Blame::Lane,
-        Verdict::Throttled => Blame::Throttled,
-        Verdict::Contact => Blame::Contact,
-        Verdict::Message => Blame::Delivery,
-        Verdict::Quota => Blame::Quota,
-        Verdict::Account => Blame::Gone,
+        FailureVerdict::Later | FailureVerdict::Token => FailureScope::Lane,
+        FailureVerdict::Throttled => FailureScope::Throttled,
+        FailureVerdict::Contact => FailureScope::Contact,
+        FailureVerdict::Message => FailureScope::Delivery,
+        FailureVerdict::Quota => FailureScope::Quota,
+        FailureVerdict::Account => FailureScope::Gone,
     };
     let asked = failure.retry_after.and_then(|of| Millis::try_from(of.as_millis()).ok());
-    let retry_after = if blame == Blame::Quota { Some(until_midnight(now)) } else { asked };
-    Outcome { status: failure.status, error: Some(failure.told), retry_after, blame, ..Outcome::default() }
+    let retry_after = if blame == FailureScope::Quota { Some(until_midnight(now)) } else { asked };
+    AttemptOutcome {
+        status: failure.status,
+        error: Some(failure.told),
+        retry_after,
+        blame,
+        ..AttemptOutcome::default()
+    }
 }
 
 /// How long until midnight in Shanghai.
@@ -103,9 +124,9 @@ fn until_midnight(now: Millis) -> Millis {
 
 #[cfg(test)]
 mod tests {
-    use super::{AHEAD, DAY, outcome, until_midnight};
-    use crate::domain::lane::Blame;
-    use crate::wechat::{Failure, Verdict};
+    use super::{AHEAD, DAY, failure_outcome, until_midnight};
+    use crate::domain::lane::FailureScope;
+    use crate::wechat::{FailureVerdict, WeChatFailure};
 
     #[test]
     fn days_end_at_midnight_in_shanghai() {
@@ -116,17 +137,17 @@ mod tests {
     #[test]
     fn each_verdict_is_somebodys() {
         for (verdict, blame) in [
-            (Verdict::Later, Blame::Lane),
-            (Verdict::Token, Blame::Lane),
-            (Verdict::Throttled, Blame::Throttled),
-            (Verdict::Contact, Blame::Contact),
-            (Verdict::Message, Blame::Delivery),
-            (Verdict::Quota, Blame::Quota),
-            (Verdict::Account, Blame::Gone),
+            (FailureVerdict::Later, FailureScope::Lane),
+            (FailureVerdict::Token, FailureScope::Lane),
+            (FailureVerdict::Throttled, FailureScope::Throttled),
+            (FailureVerdict::Contact, FailureScope::Contact),
+            (FailureVerdict::Message, FailureScope::Delivery),
+            (FailureVerdict::Quota, FailureScope::Quota),
+            (FailureVerdict::Account, FailureScope::Gone),
         ] {
-            let failure = Failure { verdict, status: Some(200), told: "no".into(), retry_after: None };
-            let of = outcome(failure, 0);
-            assert_eq!((of.blame, of.retry_after.is_some()), (blame, blame == Blame::Quota));
+            let failure = WeChatFailure { verdict, status: Some(200), told: "no".into(), retry_after: None };
+            let of = failure_outcome(failure, 0);
+            assert_eq!((of.blame, of.retry_after.is_some()), (blame, blame == FailureScope::Quota));
         }
     }
 }

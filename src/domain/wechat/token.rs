@@ -14,69 +14,69 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
-use crate::domain::lane::{Lane, owner};
+use crate::domain::lane::{Lane, vault_owner};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::wechat::{Account, Ask, Failure, Granted, Verdict};
+use crate::wechat::{FailureVerdict, GrantedToken, TokenRequest, WeChatCredentials, WeChatFailure};
 
 /// The token of an account, shared by all attempts of one run of the delivery loop.
-pub struct Tokens {
+pub struct AccountTokens {
     lane: i64,
     /// The owner under which the vault seals the secrets.
     owner: String,
-    known: Mutex<Known>,
+    known: Mutex<TokenState>,
 }
 
 /// The cached state of the token.
 #[derive(Default)]
-struct Known {
-    token: Option<Token>,
+struct TokenState {
+    token: Option<AccessToken>,
     /// When fetching it last failed, and why.
-    failed: Option<(Instant, Failure)>,
+    failed: Option<(Instant, WeChatFailure)>,
 }
 
-struct Token {
+struct AccessToken {
     text: String,
     until: Millis,
 }
 
-impl Debug for Tokens {
+impl Debug for AccountTokens {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens").field("lane", &self.lane).finish_non_exhaustive()
     }
 }
 
-impl Tokens {
+impl AccountTokens {
     /// The token of a destination. It is read when it is first needed.
-    pub(super) fn of(tenant: &Tenant, lane: &Lane) -> Self {
-        Self { lane: lane.id, owner: owner(tenant, lane.id), known: Mutex::default() }
+    pub(super) fn for_destination(tenant: &Tenant, lane: &Lane) -> Self {
+        Self { lane: lane.id, owner: vault_owner(tenant, lane.id), known: Mutex::default() }
     }
 
     /// A token that is valid as far as known, and is not `refused`. Concurrent callers wait for one of them and share
     /// its result, also if it fails.
-    pub(super) async fn one(&self, app: &App, refused: Option<&str>) -> Result<String, Failure> {
+    pub(super) async fn valid_token(&self, app: &App, refused: Option<&str>) -> Result<String, WeChatFailure> {
         let asked_at = Instant::now();
         let mut known = self.known.lock().await;
-        if let Some(text) = known.token.as_ref().and_then(|of| of.usable(app.now(), refused)) {
+        if let Some(text) = known.token.as_ref().and_then(|of| of.usable_text(app.now(), refused)) {
             return Ok(text.to_owned());
         }
         if let Some((_, failure)) = known.failed.as_ref().filter(|(at, _)| *at >= asked_at) {
             return Err(failure.clone());
         }
-        let found = self.find(app, refused).await;
+        let found = self.load_or_fetch(app, refused).await;
         let found = found.unwrap_or_else(|error| {
             tracing::error!(
                 lane = self.lane,
-                cause = error.told(),
+                cause = error.log_message(),
                 "the access token of a WeChat account cannot be read or stored"
             );
             let told = "the server cannot read or store the access token of the account: its log says why";
-            Err(Failure { verdict: Verdict::Later, status: None, told: told.into(), retry_after: None })
+            Err(WeChatFailure { verdict: FailureVerdict::Later, status: None, told: told.into(), retry_after: None })
         });
         match found {
             Ok(token) => {
                 let text = token.text.clone();
-                *known = Known { token: Some(token), failed: None };
+                *known = TokenState { token: Some(token), failed: None };
                 Ok(text)
             }
             Err(failure) => {
@@ -87,38 +87,43 @@ impl Tokens {
     }
 
     /// The token in the row if it is usable. Otherwise fetches one and stores it there.
-    async fn find(&self, app: &App, refused: Option<&str>) -> Result<Result<Token, Failure>> {
+    async fn load_or_fetch(&self, app: &App, refused: Option<&str>) -> Result<Result<AccessToken, WeChatFailure>> {
         let lane = Lanes::find_by_id(self.lane).one(&app.db.read).await?;
         let lane = lane.ok_or_else(|| Error::not_found("WeChat account", "with this id"))?;
         let kept = lane.token.as_ref().zip(lane.token_until).map(|(sealed, until)| {
-            let text = self.open(app, sealed)?;
-            Ok::<_, Error>(Token { text, until })
+            let text = self.open_secret(app, sealed)?;
+            Ok::<_, Error>(AccessToken { text, until })
         });
         // A token that cannot be opened is replaced by a new one.
         let kept = kept.transpose().unwrap_or_default();
-        if let Some(token) = kept.filter(|of| of.usable(app.now(), refused).is_some()) {
+        if let Some(token) = kept.filter(|of| of.usable_text(app.now(), refused).is_some()) {
             return Ok(Ok(token));
         }
-        let secret = self.open(app, &lane.secret)?;
-        let account = Account { app_id: lane.sender.as_deref().unwrap_or_default(), secret: &secret };
-        let mut granted = app.wechat.token(&account, Ask::Usual).await;
+        let secret = self.open_secret(app, &lane.secret)?;
+        let account = WeChatCredentials { app_id: lane.sender.as_deref().unwrap_or_default(), secret: &secret };
+        let mut granted = app.wechat.request_token(&account, TokenRequest::Usual).await;
         if granted.as_ref().is_ok_and(|of| Some(of.token.as_str()) == refused) {
-            granted = app.wechat.token(&account, Ask::Another).await;
+            granted = app.wechat.request_token(&account, TokenRequest::Another).await;
         }
         match granted {
             // WeChat allows 20 forced tokens a day, so waiting callers share this failure instead of asking each.
             Ok(of) if Some(of.token.as_str()) == refused => {
                 let told = "WeChat refuses the access token that it has just issued";
-                Ok(Err(Failure { verdict: Verdict::Token, status: Some(200), told: told.into(), retry_after: None }))
+                Ok(Err(WeChatFailure {
+                    verdict: FailureVerdict::Token,
+                    status: Some(200),
+                    told: told.into(),
+                    retry_after: None,
+                }))
             }
-            Ok(granted) => Ok(Ok(self.keep(app, &lane, granted).await?)),
+            Ok(granted) => Ok(Ok(self.store_token(app, &lane, granted).await?)),
             Err(failure) => Ok(Err(failure)),
         }
     }
 
     /// Stores the token, unless the account was changed meanwhile.
-    async fn keep(&self, app: &App, lane: &Lane, granted: Granted) -> Result<Token> {
-        let token = Token { until: app.now() + granted.lasts, text: granted.token };
+    async fn store_token(&self, app: &App, lane: &Lane, granted: GrantedToken) -> Result<AccessToken> {
+        let token = AccessToken { until: app.now() + granted.lasts, text: granted.token };
         let sealed = app.vault.seal(&self.owner, token.text.as_bytes())?;
         transaction!(app.db, |txn| {
             let to = Lanes::update_many().col_expr(Column::Token, Expr::val(sealed.as_str()));
@@ -129,15 +134,15 @@ impl Tokens {
         Ok(token)
     }
 
-    fn open(&self, app: &App, sealed: &str) -> Result<String> {
+    fn open_secret(&self, app: &App, sealed: &str) -> Result<String> {
         let secret = app.vault.open(&self.owner, sealed)?;
-        std::str::from_utf8(secret.bytes()).map(ToOwned::to_owned).map_err(Error::internal)
+        std::str::from_utf8(secret.as_bytes()).map(ToOwned::to_owned).map_err(Error::internal)
     }
 }
 
-impl Token {
+impl AccessToken {
     /// The text of the token, if it may be used.
-    fn usable(&self, now: Millis, refused: Option<&str>) -> Option<&str> {
+    fn usable_text(&self, now: Millis, refused: Option<&str>) -> Option<&str> {
         (self.until > now && refused != Some(self.text.as_str())).then_some(self.text.as_str())
     }
 }

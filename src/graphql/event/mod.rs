@@ -20,63 +20,63 @@ use parking_lot::Mutex;
 use tracing::{Instrument, Span};
 
 use super::account::ViewerAccount;
-use super::admission::Admitted;
-use super::budget::Budget;
-use super::context::Call;
-use super::errors::failed;
-use super::flight::Flight;
+use super::admission::AdmittedRequest;
+use super::budget::ResponseBudget;
+use super::context::CallContext;
+use super::errors::error_response;
+use super::flight::RequestMetrics;
 use super::inbox::InboxItem;
 use super::live::ItemEdge;
-use super::plain::Plain;
-use super::view::View;
+use super::plain::InlineObject;
+use super::view::InboxView;
 use super::viewer::Viewer;
-use super::{Answer, Library, caught, with};
+use super::{GraphqlSchema, StreamResponse, build_request, catch_panic};
 use crate::app::App;
-use crate::auth::Role;
-use crate::domain::inbox::Item;
+use crate::auth::CallerRole;
+use crate::domain::inbox::UserItem;
 use crate::domain::live::{ItemFeed, OverviewFeed, ViewFeed};
 use crate::domain::{overview, view};
 use crate::error::{Error, Result};
-use crate::model::actor::Origin;
-use crate::model::seal::Kind;
-pub use shared::{Filled, NOBODY};
-use shared::{Found, Question, Shared, Template};
-use spending::{Spending, Spendings};
+use crate::model::actor::NetworkClass;
+use crate::model::seal::IdKind;
+pub use shared::{NOBODY, PersonalizedResponse};
+use shared::{ResponseTemplate, SharedResponses, SubscriptionDocument, TemplateLookup};
+use spending::{EventBudget, EventBudgets};
 
 /// The source of a subscription's events. A resolver of the schema's subscription creates it, and ends.
-pub enum Source {
+pub enum EventSource {
     Items(ItemFeed),
     Overviews(OverviewFeed),
     Views(ViewFeed),
 }
 
 #[derive(Clone)]
-enum Event {
-    Item(Item),
+enum SubscriptionEvent {
+    Item(UserItem),
     /// The overview of this user. Others may share it.
-    Overview(UserId, Arc<overview::Overview>),
-    View(view::View),
+    Overview(UserId, Arc<overview::UserOverview>),
+    View(view::UserView),
 }
 
-impl Source {
+impl EventSource {
     fn user(&self) -> UserId {
         match self {
-            Self::Items(feed) => feed.user(),
-            Self::Overviews(feed) => feed.user(),
-            Self::Views(feed) => feed.user(),
+            Self::Items(feed) => feed.user_id(),
+            Self::Overviews(feed) => feed.user_id(),
+            Self::Views(feed) => feed.user_id(),
         }
     }
 
-    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Event>> {
+    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<SubscriptionEvent>> {
         match self {
-            Self::Items(feed) => feed.poll_next(cx).map_ok(Event::Item),
-            Self::Overviews(feed) => feed.poll_next(cx).map_ok(|of| Event::Overview(feed.user(), of)),
-            Self::Views(feed) => feed.poll_next(cx).map_ok(Event::View),
+            Self::Items(feed) => feed.poll_next(cx).map_ok(SubscriptionEvent::Item),
+            Self::Overviews(feed) => feed.poll_next(cx).map_ok(|of| SubscriptionEvent::Overview(feed.user_id(), of)),
+            Self::Views(feed) => feed.poll_next(cx).map_ok(SubscriptionEvent::View),
         }
     }
 }
 
-impl Event {
+impl SubscriptionEvent {
     /// The user of the event; the placeholder user for a view.
     fn user(&self) -> UserId {
         match self {
@@ -87,7 +87,7 @@ impl Event {
     }
 
     /// Whether others may get the same response. Views differ between users.
-    fn is_common(&self) -> bool {
+    fn is_shareable(&self) -> bool {
         match self {
             Self::Item(_) => true,
             Self::Overview(_, of) => of.views.views.is_empty(),
@@ -96,7 +96,7 @@ impl Event {
     }
 
     /// A hash: equal for equal events, and rarely equal for others.
-    fn outline(&self) -> u64 {
+    fn cache_hash(&self) -> u64 {
         match self {
             Self::Item(item) => item.seq.0.unsigned_abs(),
             Self::Overview(_, of) => Arc::as_ptr(of) as u64,
@@ -107,13 +107,13 @@ impl Event {
     /// Whether both are equal except for the user. A room gives equal overviews to all their users as one `Arc`.
     fn shows_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Item(one), Self::Item(other)) => one.shows_same(other),
+            (Self::Item(one), Self::Item(other)) => one.is_equivalent(other),
             (Self::Overview(_, one), Self::Overview(_, other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
 
-    fn for_nobody(&self) -> Self {
+    fn for_placeholder(&self) -> Self {
         let mut event = self.clone();
         match &mut event {
             Self::Item(item) => item.user = NOBODY,
@@ -124,12 +124,12 @@ impl Event {
     }
 
     /// Ids in the response that are sealed over its user.
-    fn ids(&self) -> Vec<(Kind, Seq)> {
+    fn sealed_ids(&self) -> Vec<(IdKind, Seq)> {
         match self {
-            Self::Item(item) => vec![(Kind::Cursor, item.seq), (Kind::Item, item.seq)],
+            Self::Item(item) => vec![(IdKind::Cursor, item.seq), (IdKind::Item, item.seq)],
             Self::Overview(_, of) => {
-                let items = of.types.iter().filter_map(|kind| Some((Kind::Item, kind.latest.as_ref()?.seq)));
-                items.chain([(Kind::Cursor, of.cursor), (Kind::Viewer, Seq(0))]).collect()
+                let items = of.types.iter().filter_map(|kind| Some((IdKind::Item, kind.latest.as_ref()?.seq)));
+                items.chain([(IdKind::Cursor, of.cursor), (IdKind::Viewer, Seq(0))]).collect()
             }
             Self::View(_) => Vec::new(),
         }
@@ -137,10 +137,10 @@ impl Event {
 }
 
 /// A slot in the data of a request, to pass a value into or out of a resolver.
-pub struct Handover<T>(Arc<Mutex<Option<T>>>);
+pub struct OutputSlot<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Handover<T> {
-    fn of(value: Option<T>) -> Self {
+impl<T> OutputSlot<T> {
+    fn with_value(value: Option<T>) -> Self {
         Self(Arc::new(Mutex::new(value)))
     }
 
@@ -161,55 +161,60 @@ struct EventRoot;
 #[expect(clippy::unused_async, reason = "resolvers are asynchronous, and these have nothing to wait for")]
 impl EventRoot {
     async fn item_received(&self, ctx: &Context<'_>) -> Result<ItemEdge> {
-        let Some(Event::Item(item)) = ctx.data_unchecked::<Handover<Event>>().take() else { return Err(lost()) };
-        let cursor = Call::of(ctx).tenant.seal.close(Kind::Cursor, item.user.0, item.seq.0);
-        Ok(ItemEdge::new(cursor, Plain(InboxItem(item))))
+        let Some(SubscriptionEvent::Item(item)) = ctx.data_unchecked::<OutputSlot<SubscriptionEvent>>().take() else {
+            return Err(wrong_field_error());
+        };
+        let cursor = CallContext::from_context(ctx).tenant.seal.encode(IdKind::Cursor, item.user.0, item.seq.0);
+        Ok(ItemEdge::new(cursor, InlineObject(InboxItem(item))))
     }
 
     async fn overview_changed(&self, ctx: &Context<'_>) -> Result<ViewerAccount> {
-        let Some(Event::Overview(user, of)) = ctx.data_unchecked::<Handover<Event>>().take() else {
-            return Err(lost());
+        let Some(SubscriptionEvent::Overview(user, of)) = ctx.data_unchecked::<OutputSlot<SubscriptionEvent>>().take()
+        else {
+            return Err(wrong_field_error());
         };
-        Ok(ViewerAccount::told(user, &of))
+        Ok(ViewerAccount::from_event(user, &of))
     }
 
-    async fn view_changed(&self, ctx: &Context<'_>) -> Result<View> {
-        let Some(Event::View(of)) = ctx.data_unchecked::<Handover<Event>>().take() else { return Err(lost()) };
-        Ok(View(of))
+    async fn view_changed(&self, ctx: &Context<'_>) -> Result<InboxView> {
+        let Some(SubscriptionEvent::View(of)) = ctx.data_unchecked::<OutputSlot<SubscriptionEvent>>().take() else {
+            return Err(wrong_field_error());
+        };
+        Ok(InboxView(of))
     }
 }
 
 /// The error if the field in the document is not the event's.
-fn lost() -> Error {
+fn wrong_field_error() -> Error {
     Error::internal("the field of the event's document is not that of the event")
 }
 
 /// Executes events.
 #[derive(Clone)]
-pub struct Events {
+pub struct EventExecutor {
     app: Arc<App>,
     schema: Schema<EventRoot, EmptyMutation, EmptySubscription>,
-    shared: Arc<Shared>,
-    spendings: Arc<Spendings>,
+    shared: Arc<SharedResponses>,
+    spendings: Arc<EventBudgets>,
 }
 
 /// The responses to a subscription.
-struct Answers {
+struct ResponseStream {
     /// The work in progress, unless the subscription waits for an event.
-    work: Option<BoxFuture<'static, Worked>>,
+    work: Option<BoxFuture<'static, WorkResult>>,
     /// The subscription while it waits for an event. Both fields are `None` after the end.
-    running: Option<Running>,
+    running: Option<RunningSubscription>,
 }
 
 /// The result of work: a subscription that continues, perhaps with a response, or the last response.
-type Worked = Result<(Running, Option<Answer>), Answer>;
+type WorkResult = Result<(RunningSubscription, Option<StreamResponse>), StreamResponse>;
 
 /// The work for the next response.
-enum Work {
+enum ResponseWork {
     /// An event with a response that others may share.
-    Common(Event),
+    Common(SubscriptionEvent),
     /// An event with a response only for this subscription.
-    Own(Event),
+    Own(SubscriptionEvent),
     /// Missed items must be read.
     Missed,
     /// The user's event bytes are used up.
@@ -218,64 +223,69 @@ enum Work {
 }
 
 /// A subscription that has begun.
-struct Running {
-    events: Events,
-    source: Source,
+struct RunningSubscription {
+    events: EventExecutor,
+    source: EventSource,
     viewer: Viewer,
-    question: Arc<Question>,
+    question: Arc<SubscriptionDocument>,
     /// The event bytes of the user; `None` if there is no limit.
-    spending: Option<Arc<Spending>>,
-    flight: Flight,
+    spending: Option<Arc<EventBudget>>,
+    flight: RequestMetrics,
     /// The span of its start.
     span: Span,
 }
 
-impl Events {
+impl EventExecutor {
     /// For a server.
     pub fn new(app: Arc<App>) -> Self {
         let schema = Schema::build(EventRoot, EmptyMutation, EmptySubscription);
         let schema = schema.validation_mode(ValidationMode::Fast).data(app.clone()).finish();
-        let spendings = Arc::new(Spendings::new(&app));
+        let spendings = Arc::new(EventBudgets::new(&app));
         Self { app, schema, shared: Arc::default(), spendings }
     }
 
     /// The responses to a subscription: one per event, and an error as the last one.
-    pub fn answers(
+    pub fn response_stream(
         self,
-        library: Library,
+        library: GraphqlSchema,
         viewer: Viewer,
-        admitted: Admitted,
-    ) -> impl Stream<Item = Answer> + Send + 'static {
+        admitted: AdmittedRequest,
+    ) -> impl Stream<Item = StreamResponse> + Send + 'static {
         let begun = async { Ok((self.begin(library, viewer, admitted).await?, None)) };
-        Answers { work: Some(begun.in_current_span().boxed()), running: None }
+        ResponseStream { work: Some(begun.in_current_span().boxed()), running: None }
     }
 
-    async fn begin(self, library: Library, viewer: Viewer, admitted: Admitted) -> Result<Running, Answer> {
-        let Admitted { request, document, mut flight, .. } = admitted;
+    async fn begin(
+        self,
+        library: GraphqlSchema,
+        viewer: Viewer,
+        admitted: AdmittedRequest,
+    ) -> Result<RunningSubscription, StreamResponse> {
+        let AdmittedRequest { request, document, mut flight, .. } = admitted;
         let variables = request.variables.clone();
-        let source = Arc::new(Mutex::new(None::<Source>));
-        let request = request.data(Handover(source.clone()));
-        let mut beginning = library.execute_stream(with(request, document.clone(), Some(viewer.clone())));
-        let refusal = caught(async { beginning.next().await.unwrap_or_default() }).await;
-        if let Some(source) = Handover(source).take() {
-            let question = self.shared.question(document, variables);
-            let spending = self.spendings.of(&self.app, source.user());
+        let source = Arc::new(Mutex::new(None::<EventSource>));
+        let request = request.data(OutputSlot(source.clone()));
+        let mut beginning = library.execute_stream(build_request(request, document.clone(), Some(viewer.clone())));
+        let refusal = catch_panic(async { beginning.next().await.unwrap_or_default() }).await;
+        if let Some(source) = OutputSlot(source).take() {
+            let question = self.shared.document_for(document, variables);
+            let spending = self.spendings.for_user(&self.app, source.user());
             let span = Span::current();
-            return Ok(Running { events: self, source, viewer, question, spending, flight, span });
+            return Ok(RunningSubscription { events: self, source, viewer, question, spending, flight, span });
         }
-        flight.answered(&refusal);
-        Err(Answer::Executed(Box::new(refusal), self.budget(&viewer)))
+        flight.record_response(&refusal);
+        Err(StreamResponse::Executed(Box::new(refusal), self.response_budget(&viewer)))
     }
 
-    fn budget(&self, viewer: &Viewer) -> Budget {
-        Budget::of(&self.app.config.limits, Some(viewer))
+    fn response_budget(&self, viewer: &Viewer) -> ResponseBudget {
+        ResponseBudget::for_viewer(&self.app.config.limits, Some(viewer))
     }
 }
 
-impl Stream for Answers {
-    type Item = Answer;
+impl Stream for ResponseStream {
+    type Item = StreamResponse;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Answer>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<StreamResponse>> {
         loop {
             if let Some(work) = &mut self.work {
                 let worked = ready!(work.as_mut().poll(cx));
@@ -293,126 +303,133 @@ impl Stream for Answers {
             let Some(running) = &mut self.running else { return Poll::Ready(None) };
             match ready!(running.poll_next(cx)) {
                 Ok(answer) => return Poll::Ready(Some(answer)),
-                Err(work) => self.work = self.running.take().map(|running| running.work(work).boxed()),
+                Err(work) => self.work = self.running.take().map(|running| running.run_work(work).boxed()),
             }
         }
     }
 }
 
-impl Running {
+impl RunningSubscription {
     /// The next response if it is cached, else the work for it.
-    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<Answer, Work>> {
+    fn poll_next(&mut self, cx: &task::Context<'_>) -> Poll<Result<StreamResponse, ResponseWork>> {
         if self.spending.as_ref().is_some_and(|spending| spending.is_over()) {
-            return Poll::Ready(Err(Work::Spent));
+            return Poll::Ready(Err(ResponseWork::Spent));
         }
-        if matches!(&self.source, Source::Items(feed) if feed.is_behind()) {
-            return Poll::Ready(Err(Work::Missed));
+        if matches!(&self.source, EventSource::Items(feed) if feed.is_behind()) {
+            return Poll::Ready(Err(ResponseWork::Missed));
         }
         Poll::Ready(match ready!(self.source.poll_next(cx)) {
-            Ok(event) => match self.events.shared.find(self.viewer.tenant.id, &self.question, &event) {
-                Found::Same(template) => Ok(self.filled(template, &event)),
-                Found::Nothing => Err(Work::Common(event)),
-                Found::Own => Err(Work::Own(event)),
+            Ok(event) => match self.events.shared.find_template(self.viewer.tenant.id, &self.question, &event) {
+                TemplateLookup::Same(template) => Ok(self.fill_template(template, &event)),
+                TemplateLookup::Nothing => Err(ResponseWork::Common(event)),
+                TemplateLookup::Own => Err(ResponseWork::Own(event)),
             },
-            Err(error) => Err(Work::Failed(error)),
+            Err(error) => Err(ResponseWork::Failed(error)),
         })
     }
 
-    async fn work(mut self, work: Work) -> Worked {
+    async fn run_work(mut self, work: ResponseWork) -> WorkResult {
         let answer = match work {
-            Work::Common(event) => {
-                let reserved = self.reserve();
-                let template = self.template(event.clone()).await;
-                self.settle(reserved, 0);
+            ResponseWork::Common(event) => {
+                let reserved = self.reserve_bytes();
+                let template = self.render_template(event.clone()).await;
+                self.settle_reserved(reserved, 0);
                 match template {
-                    Some(template) => Some(self.filled(template, &event)),
-                    None => Some(self.answer(event).await),
+                    Some(template) => Some(self.fill_template(template, &event)),
+                    None => Some(self.respond_to(event).await),
                 }
             }
-            Work::Own(event) => Some(self.answer(event).await),
-            Work::Missed => {
-                if let Source::Items(feed) = &mut self.source {
+            ResponseWork::Own(event) => Some(self.respond_to(event).await),
+            ResponseWork::Missed => {
+                if let EventSource::Items(feed) = &mut self.source {
                     let read = feed.catch_up().await;
-                    let (parts, items) = feed.take_read();
+                    let (parts, items) = feed.take_read_counts();
                     if let Some(spending) = &self.spending {
-                        spending.missed(parts, items);
+                        spending.charge_missed(parts, items);
                     }
-                    read.map_err(|error| self.failed(error))?;
+                    read.map_err(|error| self.fail_with(error))?;
                 }
                 None
             }
-            Work::Spent => {
+            ResponseWork::Spent => {
                 if let Some(spending) = &self.spending {
-                    spending.recovered().await;
+                    spending.wait_recovered().await;
                 }
                 None
             }
-            Work::Failed(error) => return Err(self.failed(error)),
+            ResponseWork::Failed(error) => return Err(self.fail_with(error)),
         };
         Ok((self, answer))
     }
 
-    fn filled(&mut self, template: Arc<Template>, event: &Event) -> Answer {
-        self.flight.went_well();
-        let filled = Filled { template, tenant: self.viewer.tenant.clone(), user: event.user() };
+    fn fill_template(&mut self, template: Arc<ResponseTemplate>, event: &SubscriptionEvent) -> StreamResponse {
+        self.flight.record_success();
+        let filled = PersonalizedResponse { template, tenant: self.viewer.tenant.clone(), user: event.user() };
         if let Some(spending) = &self.spending {
-            spending.event(filled.bytes());
+            spending.charge_event(filled.byte_len());
         }
-        Answer::Common(filled)
+        StreamResponse::Common(filled)
     }
 
     /// Reserves an estimate for the next event before it is made, so that not all subscriptions of a user make one at
     /// once.
-    fn reserve(&self) -> usize {
-        let reserved = self.events.spendings.estimate(self.question.fields);
+    fn reserve_bytes(&self) -> usize {
+        let reserved = self.events.spendings.estimate_bytes(self.question.fields);
         if let Some(spending) = &self.spending {
-            spending.reserve(reserved);
+            spending.reserve_bytes(reserved);
         }
         reserved
     }
 
     /// Returns the part of a reservation that was not used.
-    fn settle(&self, reserved: usize, bytes: usize) {
+    fn settle_reserved(&self, reserved: usize, bytes: usize) {
         if let Some(spending) = &self.spending {
-            spending.settle(reserved, bytes);
+            spending.settle_reserved(reserved, bytes);
         }
     }
 
-    async fn answer(&mut self, event: Event) -> Answer {
-        let reserved = self.reserve();
+    async fn respond_to(&mut self, event: SubscriptionEvent) -> StreamResponse {
+        let reserved = self.reserve_bytes();
         let (answer, bytes) = self.execute(event, self.viewer.clone()).await;
-        self.settle(reserved, bytes);
+        self.settle_reserved(reserved, bytes);
         let answer = Box::new(answer);
-        self.flight.answered(&answer);
-        Answer::Executed(answer, self.events.budget(&self.viewer))
+        self.flight.record_response(&answer);
+        StreamResponse::Executed(answer, self.events.response_budget(&self.viewer))
     }
 
     /// The last response of a subscription that failed.
-    fn failed(&mut self, error: Error) -> Answer {
-        let answer = Box::new(self.span.in_scope(|| failed(error)));
-        self.flight.answered(&answer);
-        Answer::Executed(answer, self.events.budget(&self.viewer))
+    fn fail_with(&mut self, error: Error) -> StreamResponse {
+        let answer = Box::new(self.span.in_scope(|| error_response(error)));
+        self.flight.record_response(&answer);
+        StreamResponse::Executed(answer, self.events.response_budget(&self.viewer))
     }
 
     /// The response to an event, and its approximate size in bytes.
-    async fn execute(&self, event: Event, viewer: Viewer) -> (Response, usize) {
-        let budget = self.events.budget(&viewer);
-        let request = Request::new("").variables(self.question.variables.clone()).data(Handover::of(Some(event)));
-        let request = with(request.data(budget.clone()), self.question.document.clone(), Some(viewer));
-        let executed = caught(self.events.schema.execute(request)).instrument(self.span.clone());
+    async fn execute(&self, event: SubscriptionEvent, viewer: Viewer) -> (Response, usize) {
+        let budget = self.events.response_budget(&viewer);
+        let request =
+            Request::new("").variables(self.question.variables.clone()).data(OutputSlot::with_value(Some(event)));
+        let request = build_request(request.data(budget.clone()), self.question.document.clone(), Some(viewer));
+        let executed = catch_panic(self.events.schema.execute(request)).instrument(self.span.clone());
         let executed = executed.await;
-        let bytes = budget.taken();
-        (budget.kept(executed), bytes)
+        let bytes = budget.used_bytes();
+        (budget.check_response(executed), bytes)
     }
 
     /// The response that all recipients of an event share; `None` if each needs a separate one.
-    async fn template(&self, event: Event) -> Option<Arc<Template>> {
+    async fn render_template(&self, event: SubscriptionEvent) -> Option<Arc<ResponseTemplate>> {
         let tenant = &self.viewer.tenant;
-        let nobody = Viewer { tenant: tenant.clone(), role: Role::User, sub: String::new(), origin: Origin::Unknown };
-        let (answer, _) = self.execute(event.for_nobody(), nobody).await;
-        let ids = event.ids().into_iter();
-        let template = answer.errors.is_empty().then(|| Arc::new(Template::of(&answer, &tenant.seal, ids)));
-        self.events.shared.learn(tenant.id, &self.question, event, template.clone());
+        let nobody = Viewer {
+            tenant: tenant.clone(),
+            role: CallerRole::User,
+            sub: String::new(),
+            origin: NetworkClass::Unknown,
+        };
+        let (answer, _) = self.execute(event.for_placeholder(), nobody).await;
+        let ids = event.sealed_ids().into_iter();
+        let template =
+            answer.errors.is_empty().then(|| Arc::new(ResponseTemplate::from_response(&answer, &tenant.seal, ids)));
+        self.events.shared.store_template(tenant.id, &self.question, event, template.clone());
         template
     }
 }
@@ -441,7 +458,7 @@ mod tests {
     fn every_subscription_has_its_event() {
         let events = Schema::build(EventRoot, EmptyMutation, EmptySubscription).finish();
         let options = async_graphql::SDLExportOptions::new().sorted_fields();
-        let subscriptions = fields(&crate::graphql::Schema::sdl(), "Subscription");
+        let subscriptions = fields(&crate::graphql::Schema::export_sdl(), "Subscription");
         assert!(subscriptions.len() >= 2);
         assert_eq!(fields(&events.sdl_with_options(options), "EventRoot"), subscriptions);
     }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use crate::app::App;
-use crate::graphql::admission::{Allowance, Bucket};
+use crate::graphql::admission::{RateLimit, TokenBucket};
 
 /// Minimum cost of an event: even a short one takes work.
 const EVENT_BYTES: usize = 1024;
@@ -36,32 +36,32 @@ const USERS: usize = 1024;
 
 /// The spending of all users.
 #[derive(Debug)]
-pub struct Spendings {
-    of: Allowance,
+pub struct EventBudgets {
+    of: RateLimit,
     largest: usize,
-    users: Mutex<(HashMap<UserId, Arc<Spending>>, usize)>,
+    users: Mutex<(HashMap<UserId, Arc<EventBudget>>, usize)>,
 }
 
 /// The spending of one user.
 #[derive(Debug)]
-pub struct Spending {
+pub struct EventBudget {
     app: Arc<App>,
-    of: Allowance,
+    of: RateLimit,
     /// Whether the bucket lacked bytes at the last look. While there is room, only this is read.
     is_over: AtomicBool,
-    bucket: Mutex<Bucket>,
+    bucket: Mutex<TokenBucket>,
 }
 
-impl Spendings {
+impl EventBudgets {
     /// With the configured limits.
     pub fn new(app: &App) -> Self {
         let limits = &app.config.limits;
-        let of = Allowance::a_minute(limits.event_bytes);
+        let of = RateLimit::per_minute(limits.event_bytes);
         Self { of, largest: limits.answer_bytes, users: Mutex::new((HashMap::new(), USERS)) }
     }
 
     /// The spending of a user; `None` if there is no limit.
-    pub fn of(&self, app: &Arc<App>, user: UserId) -> Option<Arc<Spending>> {
+    pub fn for_user(&self, app: &Arc<App>, user: UserId) -> Option<Arc<EventBudget>> {
         if self.of.many == 0 {
             return None;
         }
@@ -76,63 +76,63 @@ impl Spendings {
             known.shrink_to_fit();
             *room = USERS.max(2 * known.len());
         }
-        let bucket = Mutex::new(Bucket::full(self.of, app.now()));
-        let spending = Arc::new(Spending { app: app.clone(), of: self.of, is_over: AtomicBool::new(false), bucket });
+        let bucket = Mutex::new(TokenBucket::new_full(self.of, app.now()));
+        let spending = Arc::new(EventBudget { app: app.clone(), of: self.of, is_over: AtomicBool::new(false), bucket });
         known.insert(user, spending.clone());
         Some(spending)
     }
 
     /// Estimate for an event with this many fields.
-    pub fn estimate(&self, fields: usize) -> usize {
+    pub fn estimate_bytes(&self, fields: usize) -> usize {
         fields.saturating_mul(FIELD_BYTES).clamp(EVENT_BYTES, self.largest.max(EVENT_BYTES))
     }
 }
 
-impl Spending {
+impl EventBudget {
     /// Whether nothing may be sent now.
     pub fn is_over(&self) -> bool {
-        self.is_over.load(Relaxed) && self.missing() > 0
+        self.is_over.load(Relaxed) && self.missing_bytes() > 0
     }
 
     /// Waits until events may be sent again.
-    pub async fn recovered(&self) {
+    pub async fn wait_recovered(&self) {
         self.app.metrics.events_slowed.inc();
         loop {
-            let missing = self.missing();
+            let missing = self.missing_bytes();
             if missing == 0 {
                 return;
             }
-            sleep(Duration::from_secs(self.of.seconds(missing)).min(LOOK)).await;
+            sleep(Duration::from_secs(self.of.refill_seconds(missing)).min(LOOK)).await;
         }
     }
 
     /// Charges for an event that is sent.
-    pub fn event(&self, bytes: usize) {
-        self.change(units(bytes.max(EVENT_BYTES)));
+    pub fn charge_event(&self, bytes: usize) {
+        self.charge_bytes(to_units(bytes.max(EVENT_BYTES)));
     }
 
     /// Reserves bytes for an event that is about to be made.
-    pub fn reserve(&self, bytes: usize) {
-        self.change(units(bytes));
+    pub fn reserve_bytes(&self, bytes: usize) {
+        self.charge_bytes(to_units(bytes));
     }
 
     /// Replaces a reservation by the size of the event.
-    pub fn settle(&self, reserved: usize, bytes: usize) {
-        self.change(units(bytes.max(EVENT_BYTES)) - units(reserved));
+    pub fn settle_reserved(&self, reserved: usize, bytes: usize) {
+        self.charge_bytes(to_units(bytes.max(EVENT_BYTES)) - to_units(reserved));
     }
 
     /// Charges for missed items that were read.
-    pub fn missed(&self, pages: usize, items: usize) {
-        self.change(units(pages * PAGE_BYTES + items * ITEM_BYTES));
+    pub fn charge_missed(&self, pages: usize, items: usize) {
+        self.charge_bytes(to_units(pages * PAGE_BYTES + items * ITEM_BYTES));
     }
 
-    fn change(&self, bytes: i64) {
-        let is_over = self.bucket.lock().spend(self.of, bytes, self.app.now()) > 0;
+    fn charge_bytes(&self, bytes: i64) {
+        let is_over = self.bucket.lock().force_take(self.of, bytes, self.app.now()) > 0;
         self.is_over.store(is_over, Relaxed);
     }
 
-    fn missing(&self) -> i64 {
-        let missing = self.bucket.lock().spend(self.of, 0, self.app.now());
+    fn missing_bytes(&self) -> i64 {
+        let missing = self.bucket.lock().force_take(self.of, 0, self.app.now());
         self.is_over.store(missing > 0, Relaxed);
         missing
     }
@@ -142,6 +142,6 @@ impl Spending {
     }
 }
 
-fn units(bytes: usize) -> i64 {
+fn to_units(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

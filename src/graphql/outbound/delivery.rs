@@ -1,15 +1,15 @@
 //! Outbound deliveries and their results.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 
 use super::delivery_input::{OutboundDeliveryFilter, OutboundDeliverySelector, OutboundDeliveryState};
 use super::webhook_input::WebhookEvent;
-use crate::domain::lane::{self, Delivery, DeliveryState, Event, Kind};
+use crate::domain::lane::{self, Delivery, DeliveryEvent, DeliveryState, DestinationKind};
 use crate::domain::user;
-use crate::graphql::connection::{Paging, Walked, by_row, names};
-use crate::graphql::context::{Call, STAFF};
-use crate::graphql::scalars::{Instant, int};
+use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_connection};
+use crate::graphql::context::{CallContext, STAFF};
+use crate::graphql::scalars::{DateTimeScalar, to_int};
 use crate::graphql::user::User;
 use crate::model::seal;
 
@@ -29,18 +29,18 @@ pub enum OutboundChannel {
     WebPush,
 }
 
-impl From<Kind> for OutboundChannel {
-    fn from(of: Kind) -> Self {
+impl From<DestinationKind> for OutboundChannel {
+    fn from(of: DestinationKind) -> Self {
         match of {
-            Kind::Webhook => Self::Webhook,
-            Kind::Email => Self::Email,
-            Kind::WeChat => Self::WeChat,
-            Kind::WebPush => Self::WebPush,
+            DestinationKind::Webhook => Self::Webhook,
+            DestinationKind::Email => Self::Email,
+            DestinationKind::WeChat => Self::WeChat,
+            DestinationKind::WebPush => Self::WebPush,
         }
     }
 }
 
-impl From<OutboundChannel> for Kind {
+impl From<OutboundChannel> for DestinationKind {
     fn from(of: OutboundChannel) -> Self {
         match of {
             OutboundChannel::Webhook => Self::Webhook,
@@ -53,11 +53,11 @@ impl From<OutboundChannel> for Kind {
 
 /// An event for an endpoint or a user, and the result of sending it.
 #[derive(Clone)]
-pub struct OutboundDelivery(Box<Delivery>, Kind);
+pub struct OutboundDelivery(Box<Delivery>, DestinationKind);
 
 impl OutboundDelivery {
     /// A delivery of this kind.
-    pub fn along(kind: Kind, of: Delivery) -> Self {
+    pub fn of_kind(kind: DestinationKind, of: Delivery) -> Self {
         Self(Box::new(of), kind)
     }
 }
@@ -68,7 +68,7 @@ impl OutboundDelivery {
     /// Opaque, and the same in each attempt: the `webhook-id` of a webhook, the part of an email's `Message-ID` before
     /// the `@`, the `client_msg_id` of a WeChat message.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(seal::Kind::Delivery, 0, self.0.id))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Delivery, 0, self.0.id))
     }
 
     /// Its channel.
@@ -78,15 +78,15 @@ impl OutboundDelivery {
 
     /// The `id` of its `WebhookEndpoint`; null for deliveries to users.
     async fn endpoint_id(&self, ctx: &Context<'_>) -> Option<ID> {
-        let is_webhook = self.1 == Kind::Webhook;
-        is_webhook.then(|| ID(Call::of(ctx).tenant.seal.close(seal::Kind::Lane, 0, self.0.lane_id)))
+        let is_webhook = self.1 == DestinationKind::Webhook;
+        is_webhook.then(|| ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Lane, 0, self.0.lane_id)))
     }
 
     /// The recipient; null for deliveries to endpoints, and if the user no longer has the address.
     async fn user(&self, ctx: &Context<'_>) -> Result<Option<User>> {
-        let call = Call::of(ctx);
-        let user = user::of_contact(call.app, call.tenant, self.0.contact_id).await?;
-        Ok(user.map(User::alone))
+        let call = CallContext::from_context(ctx);
+        let user = user::find_contact_owner(call.app, call.tenant, self.0.contact_id).await?;
+        Ok(user.map(User::for_user))
     }
 
     /// The event.
@@ -96,12 +96,12 @@ impl OutboundDelivery {
 
     /// The `id` of its `SentNotification`, or null if the event is about none.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
-        let id = self.0.subject_id.filter(|_| Event::OF_NOTIFICATIONS.contains(&self.0.event))?;
-        Some(ID(Call::of(ctx).tenant.seal.close(seal::Kind::Notification, 0, id)))
+        let id = self.0.subject_id.filter(|_| DeliveryEvent::OF_NOTIFICATIONS.contains(&self.0.event))?;
+        Some(ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Notification, 0, id)))
     }
 
     /// Time of the event; in the future for an expiry to come.
-    async fn happened_at(&self) -> Instant {
+    async fn happened_at(&self) -> DateTimeScalar {
         self.0.happened_at.into()
     }
 
@@ -112,18 +112,18 @@ impl OutboundDelivery {
 
     /// Attempts so far.
     async fn attempt_count(&self) -> i32 {
-        int(self.0.attempts)
+        to_int(self.0.attempts)
     }
 
     /// Time of the next attempt, unless the destination rests or is inactive; null if there is none.
-    async fn due_at(&self) -> Option<Instant> {
+    async fn due_at(&self) -> Option<DateTimeScalar> {
         let is_pending = matches!(self.0.state, DeliveryState::Fresh | DeliveryState::Retrying);
         is_pending.then(|| self.0.due_at.into())
     }
 
     /// HTTP or SMTP status of the last attempt; null without a response.
     async fn last_status(&self) -> Option<i32> {
-        self.0.status.map(int)
+        self.0.status.map(to_int)
     }
 
     /// Why the last attempt failed, 500 bytes at most. For `test.ping` with the beginning of the response.
@@ -132,12 +132,12 @@ impl OutboundDelivery {
     }
 
     /// When the delivery was created.
-    async fn created_at(&self) -> Instant {
+    async fn created_at(&self) -> DateTimeScalar {
         self.0.created_at.into()
     }
 
     /// When the receiver accepted it; null if it has not.
-    async fn delivered_at(&self) -> Option<Instant> {
+    async fn delivered_at(&self) -> Option<DateTimeScalar> {
         self.0.done_at.filter(|_| self.0.state == DeliveryState::Delivered).map(Into::into)
     }
 }
@@ -167,20 +167,20 @@ impl DeliveryQuery {
         )]
         last: Option<i32>,
         #[graphql(desc = "Only deliveries newer than the one at this cursor.")] before: Option<String>,
-    ) -> Result<Walked<OutboundDelivery, Deliveries>> {
-        let call = Call::by(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.open(seal::Kind::Row, cursor).map(|(_, id)| id);
-        let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
+    ) -> Result<ScannedConnection<OutboundDelivery, Deliveries>> {
+        let call = CallContext::with_role(ctx, STAFF)?;
+        let open = |cursor: &str| call.tenant.seal.decode(seal::IdKind::Row, cursor).map(|(_, id)| id);
+        let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let filter = match filter {
-            Some(filter) => filter.read(call).await?,
-            None => lane::Filter::default(),
+            Some(filter) => filter.into_filter(call).await?,
+            None => lane::DeliveryFilter::default(),
         };
-        let page = lane::page(call.app, call.tenant, &filter, slice).await?;
-        let kinds = lane::kinds(call.app, call.tenant).await?;
+        let page = lane::list_deliveries(call.app, call.tenant, &filter, slice).await?;
+        let kinds = lane::load_kinds(call.app, call.tenant).await?;
         // `None` if its destination was just deleted.
-        let one = |of: Delivery| Some((of.id, OutboundDelivery::along(*kinds.get(&of.lane_id)?, of)));
+        let one = |of: Delivery| Some((of.id, OutboundDelivery::of_kind(*kinds.get(&of.lane_id)?, of)));
         let rows = page.deliveries.into_iter().filter_map(one);
-        Ok(by_row(call, &slice, rows, (page.goes_on, page.goes_on_at)))
+        Ok(row_connection(call, &slice, rows, (page.goes_on, page.goes_on_at)))
     }
 }
 
@@ -196,9 +196,9 @@ impl DeliveryMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Which deliveries.")] select: OutboundDeliverySelector,
     ) -> Result<ReplayOutboundDeliveriesPayload> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let replayed = lane::replay(call.app, call.tenant, select.read(call).await?).await?;
-        Ok(ReplayOutboundDeliveriesPayload { replayed_count: int(replayed) })
+        let call = CallContext::with_role(ctx, STAFF)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let replayed = lane::replay_deliveries(call.app, call.tenant, select.into_replay(call).await?).await?;
+        Ok(ReplayOutboundDeliveriesPayload { replayed_count: to_int(replayed) })
     }
 }

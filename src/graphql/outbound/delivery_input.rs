@@ -3,16 +3,16 @@
 use async_graphql::{Enum, ID, InputObject, OneofObject};
 
 use super::delivery::OutboundChannel;
-use super::opened;
-use super::webhook_input::{WebhookEvent, events};
-use crate::domain::lane::{self, DeliveryState, Filter, Replay};
+use super::open_row_id;
+use super::webhook_input::{WebhookEvent, into_events};
+use crate::domain::lane::{self, DeliveryFilter, DeliveryState, ReplaySelection};
 use crate::domain::user;
 use crate::error::Result;
 use crate::graphql::catalogue::DeliveryChannel;
-use crate::graphql::context::Call;
-use crate::graphql::scalars::Instant;
+use crate::graphql::context::CallContext;
+use crate::graphql::scalars::DateTimeScalar;
 use crate::model::check;
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
@@ -53,11 +53,11 @@ pub struct OutboundDeliveryFilter {
 }
 
 impl OutboundDeliveryFilter {
-    pub async fn read(self, call: Call<'_>) -> Result<Filter> {
+    pub async fn into_filter(self, call: CallContext<'_>) -> Result<DeliveryFilter> {
         let contacts = match &self.user {
             Some(id) => {
-                check::code("filter.user", id)?;
-                Some(user::contacts_of(call.app, call.tenant, id).await?)
+                check::identifier("filter.user", id)?;
+                Some(user::find_contact_ids(call.app, call.tenant, id).await?)
             }
             None => None,
         };
@@ -71,15 +71,15 @@ impl OutboundDeliveryFilter {
             });
             states.collect()
         };
-        Ok(Filter {
+        Ok(DeliveryFilter {
             kind: self.channel.map(Into::into),
             contacts,
-            lane: self.endpoint.map(|id| opened(call, Kind::Lane, "filter.endpoint", &id)).transpose()?,
+            lane: self.endpoint.map(|id| open_row_id(call, IdKind::Lane, "filter.endpoint", &id)).transpose()?,
             states: self.states.map(states),
-            events: self.events.map(events),
+            events: self.events.map(into_events),
             notification: self
                 .notification
-                .map(|id| opened(call, Kind::Notification, "filter.notification", &id))
+                .map(|id| open_row_id(call, IdKind::Notification, "filter.notification", &id))
                 .transpose()?,
         })
     }
@@ -102,7 +102,7 @@ pub struct OutboundDeadFilter {
     /// The `id` of the endpoint.
     pub endpoint: ID,
     /// Only events since then.
-    pub since: Option<Instant>,
+    pub since: Option<DateTimeScalar>,
 }
 
 /// Deliveries to users that were given up.
@@ -111,28 +111,30 @@ pub struct OutboundDeadToFilter {
     /// The channel.
     pub channel: DeliveryChannel,
     /// Only events since then. Default: all.
-    pub since: Option<Instant>,
+    pub since: Option<DateTimeScalar>,
 }
 
 impl OutboundDeliverySelector {
-    pub async fn read(self, call: Call<'_>) -> Result<Replay> {
+    pub async fn into_replay(self, call: CallContext<'_>) -> Result<ReplaySelection> {
         Ok(match self {
             Self::Ids(ids) => {
-                check::count("select.ids", ids.len(), 1000)?;
-                let id = |(place, id): (usize, &ID)| opened(call, Kind::Delivery, &format!("select.ids[{place}]"), id);
-                Replay::Ids(ids.iter().enumerate().map(id).collect::<Result<_>>()?)
+                check::at_most("select.ids", ids.len(), 1000)?;
+                let id = |(place, id): (usize, &ID)| {
+                    open_row_id(call, IdKind::Delivery, &format!("select.ids[{place}]"), id)
+                };
+                ReplaySelection::Ids(ids.iter().enumerate().map(id).collect::<Result<_>>()?)
             }
             Self::Dead(of) => {
-                let lane = opened(call, Kind::Lane, "select.dead.endpoint", &of.endpoint)?;
-                let known = lane::known(call.app, call.tenant, lane::Kind::Webhook, lane).await;
-                known.map_err(|error| error.within("select.dead.endpoint"))?;
-                Replay::Dead { lane, since: of.since.map(|at| at.0) }
+                let lane = open_row_id(call, IdKind::Lane, "select.dead.endpoint", &of.endpoint)?;
+                let known = lane::get_by_id(call.app, call.tenant, lane::DestinationKind::Webhook, lane).await;
+                known.map_err(|error| error.with_field_prefix("select.dead.endpoint"))?;
+                ReplaySelection::Dead { lane, since: of.since.map(|at| at.0) }
             }
             Self::DeadTo(of) => {
                 let kind = of.channel.into();
-                let lane = lane::only_known(call.app, call.tenant, kind).await;
-                let lane = lane.map_err(|error| error.within("select.deadTo.channel"))?;
-                Replay::Dead { lane: lane.id, since: of.since.map(|at| at.0) }
+                let lane = lane::get_single(call.app, call.tenant, kind).await;
+                let lane = lane.map_err(|error| error.with_field_prefix("select.deadTo.channel"))?;
+                ReplaySelection::Dead { lane: lane.id, since: of.since.map(|at| at.0) }
             }
         })
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use async_graphql::{Result, SimpleObject};
 
 use super::delivery::OutboundChannel;
-use crate::domain::lane::{self, Figures, Kind};
-use crate::graphql::at_once::AtOnce;
-use crate::graphql::context::Call;
-use crate::graphql::scalars::int;
+use crate::domain::lane::{self, DeliveryCounts, DestinationKind};
+use crate::graphql::at_once::BatchLoader;
+use crate::graphql::context::CallContext;
+use crate::graphql::scalars::to_int;
 
 /// Delivery counts of a notification for one channel.
 #[derive(Clone, Copy, Debug, SimpleObject)]
@@ -24,17 +24,17 @@ pub struct NotificationDeliveries {
 }
 
 /// Delivery counts for the notifications of a request, read in one batch.
-pub type SharedFigures = AtOnce<i64, BTreeMap<Kind, Figures>>;
+pub type DeliveryCountLoader = BatchLoader<i64, BTreeMap<DestinationKind, DeliveryCounts>>;
 
-impl SharedFigures {
+impl DeliveryCountLoader {
     /// The counts of one of them.
-    pub async fn shown(&self, call: Call<'_>, notification: i64) -> Result<Vec<NotificationDeliveries>> {
-        let of = self.get(notification, |ids| lane::by_notification(call.app, call.tenant, ids)).await?;
-        let figures = |(kind, of): (&Kind, &Figures)| NotificationDeliveries {
+    pub async fn load_counts(&self, call: CallContext<'_>, notification: i64) -> Result<Vec<NotificationDeliveries>> {
+        let of = self.load(notification, |ids| lane::count_by_notification(call.app, call.tenant, ids)).await?;
+        let figures = |(kind, of): (&DestinationKind, &DeliveryCounts)| NotificationDeliveries {
             channel: (*kind).into(),
-            pending: int(of.pending),
-            delivered: int(of.delivered),
-            dead: int(of.dead),
+            pending: to_int(of.pending),
+            delivered: to_int(of.delivered),
+            dead: to_int(of.dead),
         };
         Ok(of.into_iter().flatten().map(figures).collect())
     }

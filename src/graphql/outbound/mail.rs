@@ -1,17 +1,17 @@
 //! The tenant's mail relay.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 
-use super::lane_id;
+use super::destination_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
 use crate::domain::dispatch;
-use crate::domain::lane::{self, DeliveryState, Kind, Settings};
+use crate::domain::lane::{self, DeliveryState, DestinationKind, DestinationSettings};
 use crate::domain::mail;
 use crate::graphql::catalogue::DeletePayload;
-use crate::graphql::context::{ADMIN, Call};
-use crate::graphql::scalars::{Instant, int};
+use crate::graphql::context::{ADMIN, CallContext};
+use crate::graphql::scalars::{DateTimeScalar, to_int};
 
 /// The SMTP server that sends the tenant's mail.
 pub struct MailRelay(Box<lane::Lane>);
@@ -27,7 +27,7 @@ impl From<lane::Lane> for MailRelay {
 impl MailRelay {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        lane_id(Call::of(ctx), self.0.id)
+        destination_id(CallContext::from_context(ctx), self.0.id)
     }
 
     /// URL of the server, without user name and password, which are never shown again.
@@ -52,7 +52,7 @@ impl MailRelay {
 
     /// Sent when the relay is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
-        lane::alarm_of(&self.0).map(Into::into)
+        lane::alarm_settings(&self.0).map(Into::into)
     }
 
     /// Whether it is used.
@@ -61,13 +61,13 @@ impl MailRelay {
     }
 
     /// Start of the current streak of failures; null if the last attempt succeeded, or there was none.
-    async fn failing_since(&self) -> Option<Instant> {
+    async fn failing_since(&self) -> Option<DateTimeScalar> {
         self.0.failing_since.map(Into::into)
     }
 
     /// End of the pause after five or more failures in a row; null if it is not resting.
-    async fn resting_until(&self, ctx: &Context<'_>) -> Option<Instant> {
-        lane::resting_until(Call::of(ctx).app, &self.0).map(Into::into)
+    async fn resting_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
+        lane::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
     }
 
     /// Why the last failed attempt failed, 500 bytes at most.
@@ -77,12 +77,12 @@ impl MailRelay {
 
     /// Due emails that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
+        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Emails of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 }
 
@@ -103,13 +103,13 @@ pub struct MailRelayInput {
     pub alarm: Option<OutboundAlarmInput>,
 }
 
-impl From<MailRelayInput> for mail::Change {
+impl From<MailRelayInput> for mail::RelayChange {
     fn from(input: MailRelayInput) -> Self {
         Self {
             url: input.url,
             from: input.from,
             reply_to: input.reply_to,
-            settings: Settings { link_base: input.link_base, alarm: input.alarm.map(Into::into) },
+            settings: DestinationSettings { link_base: input.link_base, alarm: input.alarm.map(Into::into) },
         }
     }
 }
@@ -130,8 +130,8 @@ pub struct MailQuery;
 impl MailQuery {
     /// The tenant's mail relay, or null. ADMIN.
     async fn mail_relay(&self, ctx: &Context<'_>) -> Result<Option<MailRelay>> {
-        let call = Call::by(ctx, ADMIN)?;
-        Ok(lane::only(call.app, call.tenant, Kind::Email).await?.map(Into::into))
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        Ok(lane::find_single(call.app, call.tenant, DestinationKind::Email).await?.map(Into::into))
     }
 }
 
@@ -147,10 +147,10 @@ impl MailMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "All settings.")] input: MailRelayInput,
     ) -> Result<MailRelay> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let saved = mail::save(call.app, call.tenant, &input.into()).await;
-        Ok(saved.map_err(|error| error.within("input"))?.into())
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let saved = mail::save_relay(call.app, call.tenant, &input.into()).await;
+        Ok(saved.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
     /// Switches the tenant's relay on or off. `NOT_FOUND` if there is none. ADMIN.
@@ -159,24 +159,24 @@ impl MailMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The new state.")] to: MailRelaySwitch,
     ) -> Result<MailRelay> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let relay = lane::only_known(call.app, call.tenant, Kind::Email).await?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let relay = lane::get_single(call.app, call.tenant, DestinationKind::Email).await?;
         Ok(match to {
-            MailRelaySwitch::On => lane::resume(call.app, call.tenant, Kind::Email, relay.id).await?,
-            MailRelaySwitch::Off => lane::pause(call.app, call.tenant, Kind::Email, relay.id).await?,
+            MailRelaySwitch::On => lane::resume(call.app, call.tenant, DestinationKind::Email, relay.id).await?,
+            MailRelaySwitch::Off => lane::pause(call.app, call.tenant, DestinationKind::Email, relay.id).await?,
         }
         .into())
     }
 
     /// Deletes the tenant's relay and its deliveries. ADMIN.
     async fn delete_mail_relay(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let Some(relay) = lane::only(call.app, call.tenant, Kind::Email).await? else {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let Some(relay) = lane::find_single(call.app, call.tenant, DestinationKind::Email).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
-        let is_gone = dispatch::delete(call.app, call.tenant, Kind::Email, relay.id).await?;
-        Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, relay.id)) })
+        let is_gone = dispatch::delete_destination(call.app, call.tenant, DestinationKind::Email, relay.id).await?;
+        Ok(DeletePayload { deleted_id: is_gone.then(|| destination_id(call, relay.id)) })
     }
 }

@@ -11,29 +11,29 @@ mod wechat;
 
 use async_graphql::ID;
 
-use super::context::Call;
+use super::context::CallContext;
 use crate::error::{Error, Result};
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
-pub use figures::{NotificationDeliveries, SharedFigures};
+pub use figures::{DeliveryCountLoader, NotificationDeliveries};
 pub use mail::{MailMutation, MailQuery, MailRelay};
 pub use push::{PushMutation, PushQuery, WebPush};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 pub use wechat::{WeChatAccount, WeChatMutation, WeChatQuery};
 
 /// The id of a destination's row.
-fn lane_id(call: Call<'_>, row: i64) -> ID {
-    ID(call.tenant.seal.close(Kind::Lane, 0, row))
+fn destination_id(call: CallContext<'_>, row: i64) -> ID {
+    ID(call.tenant.seal.encode(IdKind::Lane, 0, row))
 }
 
 /// The row that an id names.
-fn opened(call: Call<'_>, kind: Kind, field: &str, id: &ID) -> Result<i64> {
+fn open_row_id(call: CallContext<'_>, kind: IdKind, field: &str, id: &ID) -> Result<i64> {
     let what = match kind {
-        Kind::Lane => "webhook endpoint",
-        Kind::Delivery => "delivery",
+        IdKind::Lane => "webhook endpoint",
+        IdKind::Delivery => "delivery",
         _ => "notification",
     };
-    let row = call.tenant.seal.open(kind, id).map(|(_, row)| row);
+    let row = call.tenant.seal.decode(kind, id).map(|(_, row)| row);
     row.ok_or_else(|| Error::not_found_at(field, what, id.as_str()))
 }

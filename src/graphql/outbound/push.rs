@@ -3,16 +3,16 @@
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::audit_entry;
 
-use super::lane_id;
+use super::destination_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
-use crate::domain::lane::{self, DeliveryState, Kind, Settings};
+use crate::domain::lane::{self, DeliveryState, DestinationKind, DestinationSettings};
 use crate::domain::push;
-use crate::graphql::account::Subject;
+use crate::graphql::account::MutationSubject;
 use crate::graphql::catalogue::DeletePayload;
-use crate::graphql::context::{ADMIN, Call};
-use crate::graphql::json::Json;
-use crate::graphql::scalars::int;
+use crate::graphql::context::{ADMIN, CallContext};
+use crate::graphql::json::JsonScalar;
+use crate::graphql::scalars::to_int;
 
 /// The sender of messages to users' browsers, by the push services that the browsers chose.
 pub struct WebPush(Box<lane::Lane>);
@@ -28,7 +28,7 @@ impl From<lane::Lane> for WebPush {
 impl WebPush {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        lane_id(Call::of(ctx), self.0.id)
+        destination_id(CallContext::from_context(ctx), self.0.id)
     }
 
     /// How push services reach the operator.
@@ -53,7 +53,7 @@ impl WebPush {
 
     /// Sent when Web Push is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
-        lane::alarm_of(&self.0).map(Into::into)
+        lane::alarm_settings(&self.0).map(Into::into)
     }
 
     /// Whether it is used.
@@ -68,12 +68,12 @@ impl WebPush {
 
     /// Due messages that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
+        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Messages of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 }
 
@@ -90,9 +90,9 @@ pub struct WebPushInput {
     pub alarm: Option<OutboundAlarmInput>,
 }
 
-impl From<WebPushInput> for push::Change {
+impl From<WebPushInput> for push::SenderChange {
     fn from(input: WebPushInput) -> Self {
-        let settings = Settings { link_base: input.link_base, alarm: input.alarm.map(Into::into) };
+        let settings = DestinationSettings { link_base: input.link_base, alarm: input.alarm.map(Into::into) };
         Self { contact: input.contact, settings }
     }
 }
@@ -112,7 +112,7 @@ pub struct PushSubscriptionPayload {
     /// Number of browsers that reach the user now.
     pub push_subscription_count: i32,
     #[graphql(flatten)]
-    pub subject: Subject,
+    pub subject: MutationSubject,
 }
 
 #[derive(Default)]
@@ -122,13 +122,13 @@ pub struct PushQuery;
 impl PushQuery {
     /// The tenant's Web Push, or null. ADMIN.
     async fn web_push(&self, ctx: &Context<'_>) -> Result<Option<WebPush>> {
-        let call = Call::by(ctx, ADMIN)?;
-        Ok(lane::only(call.app, call.tenant, Kind::WebPush).await?.map(Into::into))
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        Ok(lane::find_single(call.app, call.tenant, DestinationKind::WebPush).await?.map(Into::into))
     }
 
     /// The `applicationServerKey` for `PushManager.subscribe`, in base64url; null if Web Push is off. Any role.
     async fn web_push_key(&self, ctx: &Context<'_>) -> Result<Option<String>> {
-        let call = Call::of(ctx);
+        let call = CallContext::from_context(ctx);
         Ok(push::public_key(call.app, call.tenant).await?)
     }
 }
@@ -146,10 +146,10 @@ impl PushMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "All settings.")] input: WebPushInput,
     ) -> Result<WebPush> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
-        let saved = push::save(call.app, call.tenant, &input.into()).await;
-        Ok(saved.map_err(|error| error.within("input"))?.into())
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
+        let saved = push::save_sender(call.app, call.tenant, &input.into()).await;
+        Ok(saved.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
     /// Switches the tenant's Web Push on or off. `NOT_FOUND` if there is none. ADMIN.
@@ -158,12 +158,12 @@ impl PushMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The new state.")] to: WebPushSwitch,
     ) -> Result<WebPush> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
-        let of = lane::only_known(call.app, call.tenant, Kind::WebPush).await?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
+        let of = lane::get_single(call.app, call.tenant, DestinationKind::WebPush).await?;
         Ok(match to {
-            WebPushSwitch::On => lane::resume(call.app, call.tenant, Kind::WebPush, of.id).await?,
-            WebPushSwitch::Off => lane::pause(call.app, call.tenant, Kind::WebPush, of.id).await?,
+            WebPushSwitch::On => lane::resume(call.app, call.tenant, DestinationKind::WebPush, of.id).await?,
+            WebPushSwitch::Off => lane::pause(call.app, call.tenant, DestinationKind::WebPush, of.id).await?,
         }
         .into())
     }
@@ -171,20 +171,20 @@ impl PushMutation {
     /// Replaces the keys of the tenant's Web Push, for example after a leak. This ends all subscriptions: it reaches
     /// users again once their browsers have subscribed with the new key. `NOT_FOUND` if there is none. ADMIN.
     async fn renew_web_push_key(&self, ctx: &Context<'_>) -> Result<WebPush> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
-        Ok(push::renew(call.app, call.tenant).await?.into())
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
+        Ok(push::renew_keys(call.app, call.tenant).await?.into())
     }
 
     /// Deletes the tenant's Web Push with its keys, its deliveries and all subscriptions. ADMIN.
     async fn delete_web_push(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, audit_entry::Subject::Tenant, &[]);
-        let Some(of) = lane::only(call.app, call.tenant, Kind::WebPush).await? else {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
+        let Some(of) = lane::find_single(call.app, call.tenant, DestinationKind::WebPush).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
-        let is_gone = push::delete(call.app, call.tenant, of.id).await?;
-        Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, of.id)) })
+        let is_gone = push::delete_sender(call.app, call.tenant, of.id).await?;
+        Ok(DeletePayload { deleted_id: is_gone.then(|| destination_id(call, of.id)) })
     }
 
     /// Subscribes a browser for the token's user; SERVICE and ADMIN name a `user`. Another user's subscription of the
@@ -196,16 +196,16 @@ impl PushMutation {
         #[graphql(
             desc = "The browser's `PushSubscription`, as its `toJSON()` returns it: `endpoint`, an https URL of at most 2,048 bytes, and `keys` with `p256dh` and `auth`."
         )]
-        subscription: Json,
+        subscription: JsonScalar,
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<PushSubscriptionPayload> {
-        let call = Call::of(ctx);
-        let user = call.subject("user", user.as_ref()).await?;
-        call.audits(ctx, audit_entry::Subject::User, &[user]);
-        let saved = push::subscribe(call.app, call.tenant, user, &subscription.0).await;
-        saved.map_err(|error| error.within("subscription"))?;
-        payload(call, user).await
+        let call = CallContext::from_context(ctx);
+        let user = call.mention_subject("user", user.as_ref()).await?;
+        call.start_audit(ctx, audit_entry::SubjectKind::User, &[user]);
+        let saved = push::subscribe_browser(call.app, call.tenant, user, &subscription.0).await;
+        saved.map_err(|error| error.with_field_prefix("subscription"))?;
+        subscription_payload(call, user).await
     }
 
     /// Ends a browser's subscription for the token's user; SERVICE and ADMIN name a `user`. Does nothing if there is
@@ -217,17 +217,20 @@ impl PushMutation {
         #[graphql(desc = "Your id of the user. Default for USER: the token's user. All other roles must name one.")]
         user: Option<ID>,
     ) -> Result<PushSubscriptionPayload> {
-        let call = Call::of(ctx);
-        let Some(user) = call.known_subject("user", user.as_ref()).await? else {
-            return Ok(PushSubscriptionPayload { push_subscription_count: 0, subject: Subject(None) });
+        let call = CallContext::from_context(ctx);
+        let Some(user) = call.find_subject("user", user.as_ref()).await? else {
+            return Ok(PushSubscriptionPayload { push_subscription_count: 0, subject: MutationSubject(None) });
         };
-        call.audits(ctx, audit_entry::Subject::User, &[user]);
-        push::unsubscribe(call.app, user, &endpoint).await?;
-        payload(call, user).await
+        call.start_audit(ctx, audit_entry::SubjectKind::User, &[user]);
+        push::unsubscribe_browser(call.app, user, &endpoint).await?;
+        subscription_payload(call, user).await
     }
 }
 
-async fn payload(call: Call<'_>, user: entity::ids::UserId) -> Result<PushSubscriptionPayload> {
-    let browsers = push::browsers(call.app, user).await?;
-    Ok(PushSubscriptionPayload { push_subscription_count: int(browsers.len()), subject: Subject(Some(user)) })
+async fn subscription_payload(call: CallContext<'_>, user: entity::ids::UserId) -> Result<PushSubscriptionPayload> {
+    let browsers = push::list_browsers(call.app, user).await?;
+    Ok(PushSubscriptionPayload {
+        push_subscription_count: to_int(browsers.len()),
+        subject: MutationSubject(Some(user)),
+    })
 }

@@ -1,24 +1,24 @@
 //! Webhook endpoints.
 
 use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 
 use super::delivery::OutboundDelivery;
 use super::webhook_input::{CreateWebhookEndpointInput, UpdateWebhookEndpointInput, WebhookEvent};
-use super::{lane_id, opened};
+use super::{destination_id, open_row_id};
 use crate::domain::lane;
 use crate::domain::webhook::{self, DeliveryState};
 use crate::error::Error;
 use crate::graphql::catalogue::DeletePayload;
-use crate::graphql::context::{ADMIN, Call};
-use crate::graphql::scalars::{Instant, int};
-use crate::model::alarm::Alarm;
+use crate::graphql::context::{ADMIN, CallContext};
+use crate::graphql::scalars::{DateTimeScalar, to_int};
+use crate::model::alarm::AlarmTarget;
 use crate::model::delivery::EVENTS;
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 
 /// Whether a webhook endpoint, mail relay, WeChat account or Web Push sender is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "webhook::State")]
+#[graphql(remote = "webhook::DestinationState")]
 pub enum OutboundState {
     /// Events are sent.
     Active,
@@ -39,8 +39,8 @@ pub struct OutboundAlarm {
     pub group: String,
 }
 
-impl From<Alarm> for OutboundAlarm {
-    fn from(of: Alarm) -> Self {
+impl From<AlarmTarget> for OutboundAlarm {
+    fn from(of: AlarmTarget) -> Self {
         Self { message_type: of.message_type, group: of.group }
     }
 }
@@ -60,7 +60,7 @@ impl From<webhook::Endpoint> for WebhookEndpoint {
 impl WebhookEndpoint {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        lane_id(Call::of(ctx), self.0.id)
+        destination_id(CallContext::from_context(ctx), self.0.id)
     }
 
     /// Each event is posted here.
@@ -81,7 +81,7 @@ impl WebhookEndpoint {
 
     /// Sent when the endpoint is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
-        webhook::alarm_of(&self.0).map(Into::into)
+        webhook::alarm_settings(&self.0).map(Into::into)
     }
 
     /// Whether it is used.
@@ -90,23 +90,23 @@ impl WebhookEndpoint {
     }
 
     /// Start of the current streak of failures; null if the last attempt succeeded, or there was none.
-    async fn failing_since(&self) -> Option<Instant> {
+    async fn failing_since(&self) -> Option<DateTimeScalar> {
         self.0.failing_since.map(Into::into)
     }
 
     /// End of the pause after five or more failures in a row; null if it is not resting.
-    async fn resting_until(&self, ctx: &Context<'_>) -> Option<Instant> {
-        lane::resting_until(Call::of(ctx).app, &self.0).map(Into::into)
+    async fn resting_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
+        lane::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
     }
 
     /// End of the last attempt.
-    async fn last_attempt_at(&self) -> Option<Instant> {
+    async fn last_attempt_at(&self) -> Option<DateTimeScalar> {
         self.0.attempted_at.map(Into::into)
     }
 
     /// HTTP status of the last attempt; null without a response.
     async fn last_status(&self) -> Option<i32> {
-        self.0.last_status.map(int)
+        self.0.last_status.map(to_int)
     }
 
     /// Why the last failed attempt failed, 500 bytes at most.
@@ -116,21 +116,21 @@ impl WebhookEndpoint {
 
     /// Deliveries that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
+        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Deliveries of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 
     /// Until then requests are also signed with the previous secret; null if there is none.
-    async fn previous_secret_until(&self, ctx: &Context<'_>) -> Option<Instant> {
-        self.0.previous_until.filter(|until| *until > Call::of(ctx).app.now()).map(Into::into)
+    async fn previous_secret_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
+        self.0.previous_until.filter(|until| *until > CallContext::from_context(ctx).app.now()).map(Into::into)
     }
 
     /// When it was created.
-    async fn created_at(&self) -> Instant {
+    async fn created_at(&self) -> DateTimeScalar {
         self.0.created_at.into()
     }
 }
@@ -160,8 +160,12 @@ pub struct WebhookQuery;
 impl WebhookQuery {
     /// The tenant's webhook endpoints, oldest first. ADMIN.
     async fn webhook_endpoints(&self, ctx: &Context<'_>) -> Result<Vec<WebhookEndpoint>> {
-        let call = Call::by(ctx, ADMIN)?;
-        Ok(lane::all(call.app, call.tenant, lane::Kind::Webhook).await?.into_iter().map(Into::into).collect())
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        Ok(lane::list_by_kind(call.app, call.tenant, lane::DestinationKind::Webhook)
+            .await?
+            .into_iter()
+            .map(Into::into)
+            .collect())
     }
 
     /// The endpoint with this id, or null. ADMIN.
@@ -170,9 +174,9 @@ impl WebhookQuery {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<Option<WebhookEndpoint>> {
-        let call = Call::by(ctx, ADMIN)?;
-        let Some((_, row)) = call.tenant.seal.open(Kind::Lane, &id) else { return Ok(None) };
-        Ok(lane::find(call.app, call.tenant, lane::Kind::Webhook, row).await?.map(Into::into))
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        let Some((_, row)) = call.tenant.seal.decode(IdKind::Lane, &id) else { return Ok(None) };
+        Ok(lane::find_by_id(call.app, call.tenant, lane::DestinationKind::Webhook, row).await?.map(Into::into))
     }
 }
 
@@ -188,11 +192,11 @@ impl WebhookMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The new endpoint.")] input: CreateWebhookEndpointInput,
     ) -> Result<CreateWebhookEndpointPayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Endpoint, &[]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Endpoint, &[]);
         let made = webhook::create(call.app, call.tenant, &input.into()).await;
-        let made = made.map_err(|error| error.within("input"))?;
-        Ok(CreateWebhookEndpointPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
+        let made = made.map_err(|error| error.with_field_prefix("input"))?;
+        Ok(CreateWebhookEndpointPayload { endpoint: made.endpoint.into(), secret: made.secret.to_text() })
     }
 
     /// Changes an endpoint. `NOT_FOUND` if it does not exist. ADMIN.
@@ -202,12 +206,12 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
         #[graphql(desc = "What to change.")] input: UpdateWebhookEndpointInput,
     ) -> Result<WebhookEndpoint> {
-        let call = Call::by(ctx, ADMIN)?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
         // Wrong input is reported before an unknown id: no endpoint has number 0.
-        let row = call.tenant.seal.open(Kind::Lane, &id).map_or(0, |(_, row)| row);
-        call.audits(ctx, Subject::Endpoint, &[row]);
-        let updated = async { webhook::update(call.app, call.tenant, row, &input.change()?).await };
-        Ok(updated.await.map_err(|error| told_of(&id)(error).within("input"))?.into())
+        let row = call.tenant.seal.decode(IdKind::Lane, &id).map_or(0, |(_, row)| row);
+        call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
+        let updated = async { webhook::update(call.app, call.tenant, row, &input.into_change()?).await };
+        Ok(updated.await.map_err(|error| add_endpoint_id(&id)(error).with_field_prefix("input"))?.into())
     }
 
     /// Creates a new secret. Requests are signed with both for 24 hours. ADMIN.
@@ -216,10 +220,10 @@ impl WebhookMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<RotateWebhookSecretPayload> {
-        let (call, row) = named(ctx, &id)?;
-        call.audits(ctx, Subject::Endpoint, &[row]);
-        let made = webhook::rotate(call.app, call.tenant, row).await.map_err(told_of(&id))?;
-        Ok(RotateWebhookSecretPayload { endpoint: made.endpoint.into(), secret: made.secret.text() })
+        let (call, row) = open_endpoint_id(ctx, &id)?;
+        call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
+        let made = webhook::rotate_secret(call.app, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
+        Ok(RotateWebhookSecretPayload { endpoint: made.endpoint.into(), secret: made.secret.to_text() })
     }
 
     /// Holds events back. They are sent when the endpoint is resumed, as far as the retention window reaches. ADMIN.
@@ -228,10 +232,10 @@ impl WebhookMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<WebhookEndpoint> {
-        let (call, row) = named(ctx, &id)?;
-        call.audits(ctx, Subject::Endpoint, &[row]);
-        let paused = lane::pause(call.app, call.tenant, lane::Kind::Webhook, row).await;
-        Ok(paused.map_err(told_of(&id))?.into())
+        let (call, row) = open_endpoint_id(ctx, &id)?;
+        call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
+        let paused = lane::pause(call.app, call.tenant, lane::DestinationKind::Webhook, row).await;
+        Ok(paused.map_err(add_endpoint_id(&id))?.into())
     }
 
     /// Sends due events again, to an endpoint that is paused, disabled or resting. ADMIN.
@@ -240,10 +244,10 @@ impl WebhookMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<WebhookEndpoint> {
-        let (call, row) = named(ctx, &id)?;
-        call.audits(ctx, Subject::Endpoint, &[row]);
-        let resumed = lane::resume(call.app, call.tenant, lane::Kind::Webhook, row).await;
-        Ok(resumed.map_err(told_of(&id))?.into())
+        let (call, row) = open_endpoint_id(ctx, &id)?;
+        call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
+        let resumed = lane::resume(call.app, call.tenant, lane::DestinationKind::Webhook, row).await;
+        Ok(resumed.map_err(add_endpoint_id(&id))?.into())
     }
 
     /// Deletes an endpoint and its deliveries. ADMIN.
@@ -252,12 +256,12 @@ impl WebhookMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<DeletePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        let Some((_, row)) = call.tenant.seal.open(Kind::Lane, &id) else {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        let Some((_, row)) = call.tenant.seal.decode(IdKind::Lane, &id) else {
             return Ok(DeletePayload { deleted_id: None });
         };
-        call.audits(ctx, Subject::Endpoint, &[row]);
-        let is_gone = lane::delete(call.app, call.tenant, lane::Kind::Webhook, row).await?;
+        call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
+        let is_gone = lane::delete(call.app, call.tenant, lane::DestinationKind::Webhook, row).await?;
         Ok(DeletePayload { deleted_id: is_gone.then_some(id) })
     }
 
@@ -268,22 +272,22 @@ impl WebhookMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<OutboundDelivery> {
-        let (call, row) = named(ctx, &id)?;
-        call.audits(ctx, Subject::Endpoint, &[row]);
-        let pinged = webhook::ping(call.app, call.tenant, row).await.map_err(told_of(&id))?;
-        Ok(OutboundDelivery::along(lane::Kind::Webhook, pinged))
+        let (call, row) = open_endpoint_id(ctx, &id)?;
+        call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
+        let pinged = webhook::ping(call.app, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
+        Ok(OutboundDelivery::of_kind(lane::DestinationKind::Webhook, pinged))
     }
 }
 
 /// Adds the endpoint's id to `NOT_FOUND`.
-fn told_of(id: &ID) -> impl Fn(Error) -> Error {
+fn add_endpoint_id(id: &ID) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::NotFound { what, field, .. } if field.is_empty() => Error::not_found(what, id.as_str()),
         other => other,
     }
 }
 
-fn named<'a>(ctx: &'a Context<'_>, id: &ID) -> Result<(Call<'a>, i64)> {
-    let call = Call::by(ctx, ADMIN)?;
-    Ok((call, opened(call, Kind::Lane, "id", id)?))
+fn open_endpoint_id<'a>(ctx: &'a Context<'_>, id: &ID) -> Result<(CallContext<'a>, i64)> {
+    let call = CallContext::with_role(ctx, ADMIN)?;
+    Ok((call, open_row_id(call, IdKind::Lane, "id", id)?))
 }

@@ -2,14 +2,14 @@
 
 use async_graphql::{Enum, InputObject};
 
-use crate::domain::webhook::{self, Change};
+use crate::domain::webhook::{self, EndpointChange};
 use crate::error::Result;
-use crate::graphql::patch::Patching;
-use crate::model::alarm::Alarm;
+use crate::graphql::patch::FieldPatch;
+use crate::model::alarm::AlarmTarget;
 
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "webhook::Event")]
+#[graphql(remote = "webhook::DeliveryEvent")]
 pub enum WebhookEvent {
     /// `notification.published`: a notification was sent, or became due.
     #[graphql(name = "NOTIFICATION_PUBLISHED")]
@@ -47,7 +47,7 @@ pub struct OutboundAlarmInput {
     pub group: Option<String>,
 }
 
-impl From<OutboundAlarmInput> for Alarm {
+impl From<OutboundAlarmInput> for AlarmTarget {
     fn from(input: OutboundAlarmInput) -> Self {
         Self { message_type: input.message_type, group: input.group.unwrap_or_else(|| "operators".to_owned()) }
     }
@@ -69,18 +69,18 @@ pub struct CreateWebhookEndpointInput {
     pub alarm: Option<OutboundAlarmInput>,
 }
 
-impl From<CreateWebhookEndpointInput> for Change {
+impl From<CreateWebhookEndpointInput> for EndpointChange {
     fn from(input: CreateWebhookEndpointInput) -> Self {
         Self {
             url: Some(input.url),
-            events: input.events.map(events),
+            events: input.events.map(into_events),
             is_full: input.full,
             alarm: input.alarm.map(|alarm| Some(alarm.into())),
         }
     }
 }
 
-pub fn events(all: Vec<WebhookEvent>) -> Vec<webhook::Event> {
+pub fn into_events(all: Vec<WebhookEvent>) -> Vec<webhook::DeliveryEvent> {
     all.into_iter().map(Into::into).collect()
 }
 
@@ -107,13 +107,13 @@ pub struct UpdateWebhookEndpointInput {
 }
 
 impl UpdateWebhookEndpointInput {
-    pub fn change(self) -> Result<Change> {
-        let patching = Patching::of(self.clear);
-        Ok(Change {
+    pub fn into_change(self) -> Result<EndpointChange> {
+        let patching = FieldPatch::from_cleared(self.clear);
+        Ok(EndpointChange {
             url: self.url,
-            events: self.events.map(events),
+            events: self.events.map(into_events),
             is_full: self.full,
-            alarm: patching.change(WebhookEndpointField::Alarm, self.alarm.map(Into::into))?,
+            alarm: patching.field_change(WebhookEndpointField::Alarm, self.alarm.map(Into::into))?,
         })
     }
 }

@@ -1,17 +1,17 @@
 //! The tenant's WeChat account.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 
-use super::lane_id;
+use super::destination_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
 use crate::domain::dispatch;
-use crate::domain::lane::{self, DeliveryState, Kind, Settings};
+use crate::domain::lane::{self, DeliveryState, DestinationKind, DestinationSettings};
 use crate::domain::wechat;
 use crate::graphql::catalogue::DeletePayload;
-use crate::graphql::context::{ADMIN, Call};
-use crate::graphql::scalars::{Instant, int};
+use crate::graphql::context::{ADMIN, CallContext};
+use crate::graphql::scalars::{DateTimeScalar, to_int};
 
 /// The WeChat official account that sends template messages to the users who follow it.
 pub struct WeChatAccount(Box<lane::Lane>);
@@ -27,7 +27,7 @@ impl From<lane::Lane> for WeChatAccount {
 impl WeChatAccount {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        lane_id(Call::of(ctx), self.0.id)
+        destination_id(CallContext::from_context(ctx), self.0.id)
     }
 
     /// The account's `appid`. Its secret is never shown again.
@@ -42,7 +42,7 @@ impl WeChatAccount {
 
     /// Sent when the account is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
-        lane::alarm_of(&self.0).map(Into::into)
+        lane::alarm_settings(&self.0).map(Into::into)
     }
 
     /// Whether it is used.
@@ -51,14 +51,14 @@ impl WeChatAccount {
     }
 
     /// Start of the current streak of failures; null if the last attempt succeeded, or there was none.
-    async fn failing_since(&self) -> Option<Instant> {
+    async fn failing_since(&self) -> Option<DateTimeScalar> {
         self.0.failing_since.map(Into::into)
     }
 
     /// End of the pause after five or more failures in a row, or after WeChat's daily quota, which renews at midnight
     /// in Shanghai; null if it is not resting.
-    async fn resting_until(&self, ctx: &Context<'_>) -> Option<Instant> {
-        lane::resting_until(Call::of(ctx).app, &self.0).map(Into::into)
+    async fn resting_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
+        lane::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
     }
 
     /// Why the last failed attempt failed, with WeChat's code; 500 bytes at most.
@@ -68,12 +68,12 @@ impl WeChatAccount {
 
     /// Due messages that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::pending(Call::of(ctx).app, &self.0).await?))
+        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Messages of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(lane::many(Call::of(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
     }
 }
 
@@ -90,12 +90,12 @@ pub struct WeChatAccountInput {
     pub alarm: Option<OutboundAlarmInput>,
 }
 
-impl From<WeChatAccountInput> for wechat::Change {
+impl From<WeChatAccountInput> for wechat::AccountChange {
     fn from(input: WeChatAccountInput) -> Self {
         Self {
             app_id: input.app_id,
             secret: input.secret,
-            settings: Settings { link_base: input.link_base, alarm: input.alarm.map(Into::into) },
+            settings: DestinationSettings { link_base: input.link_base, alarm: input.alarm.map(Into::into) },
         }
     }
 }
@@ -116,8 +116,8 @@ pub struct WeChatQuery;
 impl WeChatQuery {
     /// The tenant's WeChat account, or null. ADMIN.
     async fn we_chat_account(&self, ctx: &Context<'_>) -> Result<Option<WeChatAccount>> {
-        let call = Call::by(ctx, ADMIN)?;
-        Ok(lane::only(call.app, call.tenant, Kind::WeChat).await?.map(Into::into))
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        Ok(lane::find_single(call.app, call.tenant, DestinationKind::WeChat).await?.map(Into::into))
     }
 }
 
@@ -134,10 +134,10 @@ impl WeChatMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "All settings.")] input: WeChatAccountInput,
     ) -> Result<WeChatAccount> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let saved = wechat::save(call.app, call.tenant, &input.into()).await;
-        Ok(saved.map_err(|error| error.within("input"))?.into())
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let saved = wechat::save_account(call.app, call.tenant, &input.into()).await;
+        Ok(saved.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
     /// Switches the tenant's WeChat account on or off. `NOT_FOUND` if there is none. ADMIN.
@@ -146,12 +146,12 @@ impl WeChatMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The new state.")] to: WeChatAccountSwitch,
     ) -> Result<WeChatAccount> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let account = lane::only_known(call.app, call.tenant, Kind::WeChat).await?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let account = lane::get_single(call.app, call.tenant, DestinationKind::WeChat).await?;
         Ok(match to {
-            WeChatAccountSwitch::On => lane::resume(call.app, call.tenant, Kind::WeChat, account.id).await?,
-            WeChatAccountSwitch::Off => lane::pause(call.app, call.tenant, Kind::WeChat, account.id).await?,
+            WeChatAccountSwitch::On => lane::resume(call.app, call.tenant, DestinationKind::WeChat, account.id).await?,
+            WeChatAccountSwitch::Off => lane::pause(call.app, call.tenant, DestinationKind::WeChat, account.id).await?,
         }
         .into())
     }
@@ -159,12 +159,12 @@ impl WeChatMutation {
     /// Deletes the tenant's WeChat account and its deliveries from Tidings. The account at WeChat stays as it is.
     /// ADMIN.
     async fn delete_we_chat_account(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits::<&str>(ctx, Subject::Tenant, &[]);
-        let Some(account) = lane::only(call.app, call.tenant, Kind::WeChat).await? else {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
+        let Some(account) = lane::find_single(call.app, call.tenant, DestinationKind::WeChat).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
-        let is_gone = dispatch::delete(call.app, call.tenant, Kind::WeChat, account.id).await?;
-        Ok(DeletePayload { deleted_id: is_gone.then(|| lane_id(call, account.id)) })
+        let is_gone = dispatch::delete_destination(call.app, call.tenant, DestinationKind::WeChat, account.id).await?;
+        Ok(DeletePayload { deleted_id: is_gone.then(|| destination_id(call, account.id)) })
     }
 }

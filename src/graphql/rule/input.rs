@@ -2,12 +2,12 @@
 
 use async_graphql::{Enum, InputObject, OneofObject};
 
-use crate::domain::rule::{self, Alarm, Audience, Definition, Scan, Words};
+use crate::domain::rule::{self, AlarmTarget, PlaceholderText, RowAudience, RuleDefinition, ScheduledScan};
 use crate::error::Result;
 
 /// What happens to a notification when its row is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::Resolve")]
+#[graphql(remote = "rule::ResolvePolicy")]
 pub enum RuleResolve {
     /// It is retracted, as by `retractSentNotification`.
     Retract,
@@ -115,12 +115,12 @@ pub struct RuleAlarmInput {
 
 impl NotificationRuleInput {
     /// The rule's code and definition.
-    pub fn read(self) -> Result<(String, Definition)> {
-        let definition = Definition {
+    pub fn into_definition(self) -> Result<(String, RuleDefinition)> {
+        let definition = RuleDefinition {
             message_type: self.r#type,
             scan: self.scan.map(Into::into),
             key: self.key,
-            audience: self.audience.read().map_err(|error| error.within("audience"))?,
+            audience: self.audience.into_audience().map_err(|error| error.with_field_prefix("audience"))?,
             resolve: self.resolve.map(Into::into).unwrap_or_default(),
             resolve_after: self.resolve_after.map_or(1, i64::from),
             amends: self.amend.unwrap_or(true),
@@ -133,7 +133,7 @@ impl NotificationRuleInput {
     }
 }
 
-impl From<RuleScanInput> for Scan {
+impl From<RuleScanInput> for ScheduledScan {
     fn from(input: RuleScanInput) -> Self {
         Self {
             source: input.source,
@@ -146,22 +146,23 @@ impl From<RuleScanInput> for Scan {
 }
 
 impl RuleAudienceInput {
-    fn read(self) -> Result<Audience> {
+    fn into_audience(self) -> Result<RowAudience> {
         Ok(match self {
-            Self::Everyone(true) => Audience::Everyone,
+            Self::Everyone(true) => RowAudience::Everyone,
             Self::Everyone(false) => {
                 return Err(crate::error::Error::bad_input(
                     "everyone",
                     "must be true, or choose another audience instead",
                 ));
             }
-            Self::UserColumn(column) => Audience::UserColumn(column),
-            Self::GroupColumn(column) => Audience::GroupColumn(column),
+            Self::UserColumn(column) => RowAudience::UserColumn(column),
+            Self::GroupColumn(column) => RowAudience::GroupColumn(column),
             Self::Reminder(reminder) => {
                 let words = |field: &str, text: String| {
-                    Words::parse(text).map_err(|error| error.within(field).within("reminder"))
+                    PlaceholderText::parse(text)
+                        .map_err(|error| error.with_field_prefix(field).with_field_prefix("reminder"))
                 };
-                Audience::Reminder {
+                RowAudience::Reminder {
                     target_type: words("targetType", reminder.target_type)?,
                     target_id: words("targetId", reminder.target_id)?,
                     action: words("action", reminder.action)?,
@@ -171,7 +172,7 @@ impl RuleAudienceInput {
     }
 }
 
-impl From<RuleAlarmInput> for Alarm {
+impl From<RuleAlarmInput> for AlarmTarget {
     fn from(input: RuleAlarmInput) -> Self {
         Self { message_type: input.r#type, group: input.group.unwrap_or_else(|| "operators".to_owned()) }
     }

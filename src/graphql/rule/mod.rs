@@ -8,13 +8,13 @@ mod source;
 mod trial;
 
 use async_graphql::{Context, ID, Object, Result};
-use entity::audit_entry::Subject;
+use entity::audit_entry::SubjectKind;
 
 use super::catalogue::DeletePayload;
-use super::context::{ADMIN, Call, STAFF};
+use super::context::{ADMIN, CallContext, STAFF};
 use crate::domain::rule;
 use crate::error::Error;
-use crate::model::seal::Kind;
+use crate::model::seal::IdKind;
 use input::NotificationRuleInput;
 use report::ReportRuleRowsInput;
 use run::RuleRun;
@@ -30,8 +30,8 @@ pub struct RuleQuery;
 impl RuleQuery {
     /// The tenant's rules, by code. ADMIN.
     async fn notification_rules(&self, ctx: &Context<'_>) -> Result<Vec<NotificationRule>> {
-        let call = Call::by(ctx, ADMIN)?;
-        Ok(rule::all(call.app, call.tenant).await?.into_iter().map(Into::into).collect())
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        Ok(rule::list_all(call.app, call.tenant).await?.into_iter().map(Into::into).collect())
     }
 
     /// The rule with this code, or null. ADMIN.
@@ -40,8 +40,8 @@ impl RuleQuery {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<Option<NotificationRule>> {
-        let call = Call::by(ctx, ADMIN)?;
-        match rule::find(call.app, call.tenant, &code).await {
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        match rule::find_by_code(call.app, call.tenant, &code).await {
             Err(Error::NotFound { .. }) => Ok(None),
             found => Ok(Some(found?.into())),
         }
@@ -50,8 +50,8 @@ impl RuleQuery {
     /// The databases that the tenant's rules may read, by name. ADMIN.
     #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
     async fn rule_sources(&self, ctx: &Context<'_>) -> Result<Vec<RuleSource>> {
-        let call = Call::by(ctx, ADMIN)?;
-        let sources = call.app.sources.list(&call.tenant.code);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        let sources = call.app.sources.list_for_tenant(&call.tenant.code);
         let mut sources: Vec<RuleSource> =
             sources.map(|source| RuleSource(source.name().to_owned(), source.kind())).collect();
         sources.sort_by(|a, b| a.0.cmp(&b.0));
@@ -71,13 +71,13 @@ impl RuleMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The whole rule.")] input: NotificationRuleInput,
     ) -> Result<NotificationRule> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, Subject::Rule, &[&input.code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, SubjectKind::Rule, &[&input.code]);
         let saved = async {
-            let (code, definition) = input.read()?;
+            let (code, definition) = input.into_definition()?;
             rule::save(call.app, call.tenant, &code, &definition).await
         };
-        Ok(saved.await.map_err(|error| error.within("input"))?.into())
+        Ok(saved.await.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
     /// Deletes a rule. Its notifications stay, unless `retract` is true. ADMIN.
@@ -91,10 +91,10 @@ impl RuleMutation {
         )]
         retract: Option<bool>,
     ) -> Result<DeletePayload> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, Subject::Rule, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, SubjectKind::Rule, &[&code]);
         let deleted = rule::delete(call.app, call.tenant, &code, retract.unwrap_or_default()).await?;
-        Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.close(Kind::Rule, 0, id))) })
+        Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.encode(IdKind::Rule, 0, id))) })
     }
 
     /// Pauses a rule, and ends a run in progress. ADMIN.
@@ -103,8 +103,8 @@ impl RuleMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<NotificationRule> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, Subject::Rule, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, SubjectKind::Rule, &[&code]);
         Ok(rule::pause(call.app, call.tenant, &code).await?.into())
     }
 
@@ -119,8 +119,8 @@ impl RuleMutation {
         )]
         baseline: Option<bool>,
     ) -> Result<NotificationRule> {
-        let call = Call::by(ctx, ADMIN)?;
-        call.audits(ctx, Subject::Rule, &[&code]);
+        let call = CallContext::with_role(ctx, ADMIN)?;
+        call.start_audit(ctx, SubjectKind::Rule, &[&code]);
         Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
     }
 
@@ -133,12 +133,12 @@ impl RuleMutation {
         input: NotificationRuleInput,
         #[graphql(default_with = "Some(20)", desc = "Number of samples of new rows, at most 100.")] first: Option<i32>,
     ) -> Result<TryRulePayload> {
-        let call = Call::by(ctx, ADMIN)?;
+        let call = CallContext::with_role(ctx, ADMIN)?;
         let first = usize::try_from(first.unwrap_or(20)).map_err(|_| Error::bad_input("first", "must be 0 to 100"))?;
-        let (code, definition) = input.read().map_err(|error| error.within("input"))?;
-        let act = call.act(ctx, Subject::Rule, &[&code]);
-        let tried = rule::trial(call.app, call.tenant, (&code, &definition), first, act).await;
-        Ok(tried.map_err(|error| error.within("input"))?.into())
+        let (code, definition) = input.into_definition().map_err(|error| error.with_field_prefix("input"))?;
+        let act = call.pending_audit(ctx, SubjectKind::Rule, &[&code]);
+        let tried = rule::run_trial(call.app, call.tenant, (&code, &definition), first, act).await;
+        Ok(tried.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
     /// Runs a rule with a scan now, besides its schedule. `UNAVAILABLE` while another run is in progress. SERVICE,
@@ -148,8 +148,8 @@ impl RuleMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<RuleRun> {
-        let call = Call::by(ctx, STAFF)?;
-        call.audits(ctx, Subject::Rule, &[&code]);
+        let call = CallContext::with_role(ctx, STAFF)?;
+        call.start_audit(ctx, SubjectKind::Rule, &[&code]);
         Ok(RuleRun(rule::run_now(call.app, call.tenant, &code).await?))
     }
 
@@ -160,11 +160,11 @@ impl RuleMutation {
         ctx: &Context<'_>,
         #[graphql(desc = "The rows of a result, or of a part of it.")] input: ReportRuleRowsInput,
     ) -> Result<RuleRun> {
-        let call = Call::by(ctx, STAFF)?;
+        let call = CallContext::with_role(ctx, STAFF)?;
         let reported = async {
-            let (code, report) = input.read()?;
-            rule::report(call.app, call.tenant, &code, report).await
+            let (code, report) = input.into_report()?;
+            rule::apply_report(call.app, call.tenant, &code, report).await
         };
-        Ok(RuleRun(reported.await.map_err(|error| error.within("input"))?))
+        Ok(RuleRun(reported.await.map_err(|error| error.with_field_prefix("input"))?))
     }
 }

@@ -5,21 +5,21 @@ use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 use super::input::{RuleFirstRun, RuleResolve};
 use super::run::RuleRun;
 use crate::domain::catalogue;
-use crate::domain::rule::{self, Audience};
+use crate::domain::rule::{self, RowAudience};
 use crate::error::Error;
 use crate::graphql::catalogue::MessageType;
-use crate::graphql::connection::{Paging, Walked, by_row, names};
-use crate::graphql::context::Call;
-use crate::graphql::notification::Notification;
-use crate::graphql::plain::Plain;
-use crate::graphql::scalars::{Instant, int};
-use crate::model::seal::Kind;
+use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_connection};
+use crate::graphql::context::CallContext;
+use crate::graphql::notification::SentNotification;
+use crate::graphql::plain::InlineObject;
+use crate::graphql::scalars::{DateTimeScalar, to_int};
+use crate::model::seal::IdKind;
 
 names!(OpenNotifications, "RuleNotificationConnection", "RuleNotificationEdge");
 
 /// Whether a rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::State")]
+#[graphql(remote = "rule::RuleStatus")]
 pub enum RuleState {
     /// It runs.
     Active,
@@ -93,7 +93,7 @@ impl From<rule::Rule> for NotificationRule {
 impl NotificationRule {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(Call::of(ctx).tenant.seal.close(Kind::Rule, 0, self.0.of.id))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Rule, 0, self.0.of.id))
     }
 
     /// Your code for the rule, 1 to 128 characters.
@@ -103,8 +103,8 @@ impl NotificationRule {
 
     /// The message type that it sends; null if that was deleted.
     async fn r#type(&self, ctx: &Context<'_>) -> Result<Option<MessageType>> {
-        let call = Call::of(ctx);
-        let catalogue = catalogue::cached(call.app, call.tenant).await?;
+        let call = CallContext::from_context(ctx);
+        let catalogue = catalogue::load_cached(call.app, call.tenant).await?;
         Ok(catalogue.message_type(&self.0.definition.message_type).cloned().map(MessageType))
     }
 
@@ -115,7 +115,7 @@ impl NotificationRule {
             sql: scan.sql,
             schedule: scan.schedule,
             time_zone: scan.time_zone,
-            timeout_ms: scan.timeout.map(int),
+            timeout_ms: scan.timeout.map(to_int),
         })
     }
 
@@ -127,10 +127,10 @@ impl NotificationRule {
     /// The readers of a row's notification.
     async fn audience(&self) -> RuleAudience {
         match self.0.definition.audience.clone() {
-            Audience::Everyone => RuleAudience { everyone: true, ..RuleAudience::default() },
-            Audience::UserColumn(column) => RuleAudience { user_column: Some(column), ..RuleAudience::default() },
-            Audience::GroupColumn(column) => RuleAudience { group_column: Some(column), ..RuleAudience::default() },
-            Audience::Reminder { target_type, target_id, action } => {
+            RowAudience::Everyone => RuleAudience { everyone: true, ..RuleAudience::default() },
+            RowAudience::UserColumn(column) => RuleAudience { user_column: Some(column), ..RuleAudience::default() },
+            RowAudience::GroupColumn(column) => RuleAudience { group_column: Some(column), ..RuleAudience::default() },
+            RowAudience::Reminder { target_type, target_id, action } => {
                 let [target_type, target_id, action] = [target_type, target_id, action].map(|of| of.text().to_owned());
                 let reminder = RuleReminder { target_type, target_id, action };
                 RuleAudience { reminder: Some(reminder), ..RuleAudience::default() }
@@ -145,7 +145,7 @@ impl NotificationRule {
 
     /// A row counts as gone after this many consecutive complete results without it.
     async fn resolve_after(&self) -> i32 {
-        int(self.0.definition.resolve_after)
+        to_int(self.0.definition.resolve_after)
     }
 
     /// Whether a changed row amends its notification.
@@ -155,7 +155,7 @@ impl NotificationRule {
 
     /// Seconds after which a row that is still there raises a new notification; null for never.
     async fn repeat_after_seconds(&self) -> Option<i32> {
-        self.0.definition.repeat_after.map(|millis| int(millis / 1000))
+        self.0.definition.repeat_after.map(|millis| to_int(millis / 1000))
     }
 
     /// What happens, or happened, to the rows of the first complete result.
@@ -165,7 +165,7 @@ impl NotificationRule {
 
     /// The most new rows of one result.
     async fn max_new(&self) -> i32 {
-        int(self.0.definition.max_new)
+        to_int(self.0.definition.max_new)
     }
 
     /// Sent when the rule pauses itself, or fails three times in a row.
@@ -180,23 +180,23 @@ impl NotificationRule {
     }
 
     /// Time of the next run, unless it is paused; null if rows are reported.
-    async fn next_run_at(&self) -> Option<Instant> {
+    async fn next_run_at(&self) -> Option<DateTimeScalar> {
         self.0.of.due_at.map(Into::into)
     }
 
     /// Start of the last complete run.
-    async fn last_complete_at(&self) -> Option<Instant> {
+    async fn last_complete_at(&self) -> Option<DateTimeScalar> {
         self.0.of.complete_at.map(Into::into)
     }
 
     /// Failed runs in a row. Each doubles the pause before the next run, up to 16 times.
     async fn failure_count(&self) -> i32 {
-        int(self.0.of.failures)
+        to_int(self.0.of.failures)
     }
 
     /// Known rows that are not gone, including those of the first result.
     async fn row_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(int(rule::rows(Call::of(ctx).app, &self.0).await?))
+        Ok(to_int(rule::count_known_rows(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// The last runs, newest first.
@@ -207,7 +207,7 @@ impl NotificationRule {
     ) -> Result<Vec<RuleRun>> {
         let most = u64::try_from(first.unwrap_or(10)).ok().filter(|first| (1..=50).contains(first));
         let most = most.ok_or_else(|| Error::bad_input("first", "must be 1 to 50"))?;
-        Ok(rule::runs(Call::of(ctx).app, &self.0, most).await?.into_iter().map(RuleRun).collect())
+        Ok(rule::list_runs(CallContext::from_context(ctx).app, &self.0, most).await?.into_iter().map(RuleRun).collect())
     }
 
     /// Its notifications of rows that are not gone, newest first; 20 without `first` and `last`.
@@ -221,13 +221,13 @@ impl NotificationRule {
         )]
         last: Option<i32>,
         #[graphql(desc = "Only notifications newer than the one at this cursor.")] before: Option<String>,
-    ) -> Result<Walked<Plain<Notification>, OpenNotifications>> {
-        let call = Call::of(ctx);
-        let open = |cursor: &str| call.tenant.seal.open(Kind::Row, cursor).map(|(_, id)| id);
-        let slice = Paging::of(ctx, (first, after), (last, before)).slice(call, open)?;
-        let (found, goes_on) = rule::open(call.app, call.tenant, &self.0, slice).await?;
+    ) -> Result<ScannedConnection<InlineObject<SentNotification>, OpenNotifications>> {
+        let call = CallContext::from_context(ctx);
+        let open = |cursor: &str| call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, id)| id);
+        let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
+        let (found, goes_on) = rule::list_open(call.app, call.tenant, &self.0, slice).await?;
         let ids: Vec<i64> = found.iter().map(|of| of.id).collect();
-        let rows = ids.into_iter().zip(Notification::list(found).into_iter().map(Plain));
-        Ok(by_row(call, &slice, rows, (goes_on, None)))
+        let rows = ids.into_iter().zip(SentNotification::from_notifications(found).into_iter().map(InlineObject));
+        Ok(row_connection(call, &slice, rows, (goes_on, None)))
     }
 }

@@ -3,9 +3,9 @@
 use async_graphql::InputObject;
 use serde_json::Value;
 
-use crate::domain::rule::{Columns, Report};
+use crate::domain::rule::{ColumnValues, RowReport};
 use crate::error::{Error, Result};
-use crate::graphql::json::Json;
+use crate::graphql::json::JsonScalar;
 
 /// Rows for a rule without a scan.
 #[derive(InputObject)]
@@ -13,7 +13,7 @@ pub struct ReportRuleRowsInput {
     /// Code of the rule.
     pub rule: String,
     /// Column → value; 10,000 rows at most, of 16 KiB each and 2 MiB together.
-    pub rows: Vec<Json>,
+    pub rows: Vec<JsonScalar>,
     /// Whether these are all rows of the result, so that absent rows are gone. If false, nothing is resolved.
     #[graphql(default_with = "Some(true)")]
     pub complete: Option<bool>,
@@ -30,9 +30,9 @@ pub struct ReportRuleRowsInput {
 
 impl ReportRuleRowsInput {
     /// The rule's code and the report.
-    pub fn read(self) -> Result<(String, Report)> {
-        let rows = self.rows.into_iter().enumerate().map(|(place, Json(row))| columns(place, row));
-        let report = Report {
+    pub fn into_report(self) -> Result<(String, RowReport)> {
+        let rows = self.rows.into_iter().enumerate().map(|(place, JsonScalar(row))| into_columns(place, row));
+        let report = RowReport {
             rows: rows.collect::<Result<Vec<_>>>()?,
             is_complete: self.complete.unwrap_or(true),
             run: self.run,
@@ -43,7 +43,7 @@ impl ReportRuleRowsInput {
     }
 }
 
-fn columns(place: usize, row: Value) -> Result<Columns> {
+fn into_columns(place: usize, row: Value) -> Result<ColumnValues> {
     match row {
         Value::Object(row) => Ok(row),
         _ => Err(Error::bad_input(format!("rows[{place}]"), "must be an object of columns")),

@@ -3,11 +3,11 @@
 use async_graphql::{Enum, Object};
 
 use crate::domain::rule;
-use crate::graphql::scalars::{Instant, int};
+use crate::graphql::scalars::{DateTimeScalar, to_int};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::Outcome")]
+#[graphql(remote = "rule::RunOutcome")]
 pub enum RuleOutcome {
     /// With a complete result, which was compared with the known rows.
     Complete,
@@ -30,7 +30,7 @@ pub struct RuleRun(pub rule::Run);
 #[Object]
 impl RuleRun {
     /// Start of the run.
-    async fn started_at(&self) -> Instant {
+    async fn started_at(&self) -> DateTimeScalar {
         self.0.started_at.into()
     }
 
@@ -42,22 +42,22 @@ impl RuleRun {
 
     /// Rows of the result.
     async fn rows(&self) -> i32 {
-        int(self.0.rows_found)
+        to_int(self.0.rows_found)
     }
 
     /// Notifications that it raised, new and repeated.
     async fn raised(&self) -> i32 {
-        int(self.0.raised)
+        to_int(self.0.raised)
     }
 
     /// Notifications that it amended because their rows changed.
     async fn amended(&self) -> i32 {
-        int(self.0.amended)
+        to_int(self.0.amended)
     }
 
     /// Notifications of rows that are gone.
     async fn resolved(&self) -> i32 {
-        int(self.0.resolved)
+        to_int(self.0.resolved)
     }
 
     /// How it ended.

@@ -2,12 +2,12 @@
 
 use async_graphql::{Context, Enum, Object};
 
-use crate::graphql::context::Call;
+use crate::graphql::context::CallContext;
 use crate::source;
 
 /// Kinds of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "source::Kind")]
+#[graphql(remote = "source::SourceKind")]
 pub enum RuleSourceKind {
     /// PostgreSQL.
     Postgres,
@@ -19,7 +19,7 @@ pub enum RuleSourceKind {
 }
 
 /// A database that rules may read. The server's operator configures it in `TIDINGS_SOURCES`.
-pub struct RuleSource(pub String, pub source::Kind);
+pub struct RuleSource(pub String, pub source::SourceKind);
 
 /// A database that rules may read. The server's operator configures it in `TIDINGS_SOURCES`.
 #[Object]
@@ -36,8 +36,8 @@ impl RuleSource {
 
     /// Null if it answers; else why not, without its address.
     async fn error(&self, ctx: &Context<'_>) -> Option<String> {
-        let call = Call::of(ctx);
-        let source = call.app.sources.of(&call.tenant.code, &self.0)?;
-        source.check_as(&call.tenant.code).await.err().map(|failure| failure.in_short().to_string())
+        let call = CallContext::from_context(ctx);
+        let source = call.app.sources.find_for_tenant(&call.tenant.code, &self.0)?;
+        source.check_for_tenant(&call.tenant.code).await.err().map(|failure| failure.without_address().to_string())
     }
 }

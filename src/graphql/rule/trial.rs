@@ -4,8 +4,8 @@ use async_graphql::SimpleObject;
 use serde_json::Value;
 
 use crate::domain::rule;
-use crate::graphql::json::Json;
-use crate::graphql::scalars::int;
+use crate::graphql::json::JsonScalar;
+use crate::graphql::scalars::to_int;
 
 /// The effect that a rule would have now.
 #[derive(SimpleObject)]
@@ -36,7 +36,7 @@ pub struct TryRulePayload {
 #[derive(SimpleObject)]
 pub struct RuleSample {
     /// Its key: column → value.
-    pub key: Json,
+    pub key: JsonScalar,
     /// By the type's template; null if it has none.
     pub title: Option<String>,
     /// By the type's template.
@@ -49,14 +49,14 @@ pub struct RuleSample {
     pub audience_size: i32,
 }
 
-impl From<rule::Trial> for TryRulePayload {
+impl From<rule::TrialResult> for TryRulePayload {
     #[expect(clippy::cast_precision_loss, reason = "seconds for people need no such precision")]
-    fn from(of: rule::Trial) -> Self {
+    fn from(of: rule::TrialResult) -> Self {
         Self {
-            rows: int(of.found),
-            raised: int(of.raised),
-            amended: int(of.amended),
-            resolved: int(of.resolved),
+            rows: to_int(of.found),
+            raised: to_int(of.raised),
+            amended: to_int(of.amended),
+            resolved: to_int(of.resolved),
             baseline: of.is_baseline,
             flooded: of.is_flood,
             seconds: of.millis as f64 / 1000.0,
@@ -67,15 +67,15 @@ impl From<rule::Trial> for TryRulePayload {
     }
 }
 
-impl From<rule::Sample> for RuleSample {
-    fn from(of: rule::Sample) -> Self {
+impl From<rule::SampleNotification> for RuleSample {
+    fn from(of: rule::SampleNotification) -> Self {
         Self {
-            key: Json(Value::Object(of.key)),
+            key: JsonScalar(Value::Object(of.key)),
             title: of.title,
             body: of.body,
             link: of.link,
             template_error: of.template_error,
-            audience_size: int(of.audience_size),
+            audience_size: to_int(of.audience_size),
         }
     }
 }

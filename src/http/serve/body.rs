@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
 
-use super::state::InFlight;
+use super::state::InFlightRequest;
 
 /// The body of a request. It notes when it was read to its end.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl HttpBody for RequestBody {
 #[derive(Debug)]
 pub struct ResponseBody {
     pub body: Body,
-    pub _in_flight: InFlight,
+    pub _in_flight: InFlightRequest,
 }
 
 impl HttpBody for ResponseBody {

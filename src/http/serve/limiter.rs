@@ -8,8 +8,8 @@ use tokio::time::{Duration, Instant};
 
 use super::files;
 use crate::app::App;
-use crate::http::counts::Counts;
-use crate::model::network::Network;
+use crate::http::counts::KeyCounts;
+use crate::model::network::CallerNetwork;
 
 /// The most connections to the listener for health and metrics.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -29,7 +29,7 @@ pub struct ConnectionLimiter {
 #[derive(Debug, Default)]
 struct OpenConnections {
     count: usize,
-    by_network: Counts<Network>,
+    by_network: KeyCounts<CallerNetwork>,
     logged_at: Option<Instant>,
 }
 
@@ -37,12 +37,12 @@ struct OpenConnections {
 #[derive(Debug)]
 pub struct ConnectionPermit {
     limiter: Arc<ConnectionLimiter>,
-    network: Option<Network>,
+    network: Option<CallerNetwork>,
 }
 
 impl ConnectionLimiter {
     /// For the public listener: `TIDINGS_MAX_CONNECTIONS`, or fewer if the limit of open files leaves room for fewer.
-    pub fn public(app: &Arc<App>) -> Arc<Self> {
+    pub fn new_public(app: &Arc<App>) -> Arc<Self> {
         let asked = app.config.connections.max_connections;
         let max = files::room(asked, app.config.database.connections);
         if max < asked {
@@ -52,7 +52,7 @@ impl ConnectionLimiter {
     }
 
     /// For the listener of health and metrics, which has no limit by address.
-    pub fn admin(app: &Arc<App>) -> Arc<Self> {
+    pub fn new_admin(app: &Arc<App>) -> Arc<Self> {
         Self::new(app, ADMIN_CONNECTIONS, true)
     }
 
@@ -69,9 +69,9 @@ impl ConnectionLimiter {
         let network = self.counted_network(address);
         let max_per_network = self.app.config.connections.connections_per_address as usize;
         let mut open = self.open.lock();
-        let is_network_full = network.is_some_and(|network| open.by_network.of(&network) >= max_per_network);
+        let is_network_full = network.is_some_and(|network| open.by_network.get(&network) >= max_per_network);
         if is_network_full || open.count >= self.max {
-            self.app.metrics.refused(if is_network_full { "address" } else { "full" });
+            self.app.metrics.record_refused_connection(if is_network_full { "address" } else { "full" });
             return None;
         }
         open.count += 1;
@@ -84,14 +84,14 @@ impl ConnectionLimiter {
     }
 
     /// The network to count by. `None` for a proxy, which carries the connections of many clients.
-    fn counted_network(&self, address: IpAddr) -> Option<Network> {
-        let is_proxy = self.app.config.connections.proxies.have(address.to_canonical());
-        (!self.is_admin && !is_proxy).then(|| Network::of(address))
+    fn counted_network(&self, address: IpAddr) -> Option<CallerNetwork> {
+        let is_proxy = self.app.config.connections.proxies.contains(address.to_canonical());
+        (!self.is_admin && !is_proxy).then(|| CallerNetwork::from_address(address))
     }
 
     /// Counts a connection that could not be accepted, mostly for lack of file descriptors. Logs once a minute.
-    pub fn note_failed_accept(&self, error: &std::io::Error) {
-        self.app.metrics.refused("accept");
+    pub fn record_failed_accept(&self, error: &std::io::Error) {
+        self.app.metrics.record_refused_connection("accept");
         let now = Instant::now();
         let mut open = self.open.lock();
         if open.logged_at.is_none_or(|logged_at| now - logged_at > LOG_INTERVAL) {

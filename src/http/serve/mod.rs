@@ -32,8 +32,8 @@ use tokio::time::sleep;
 use body::{RequestBody, ResponseBody};
 pub use limiter::ConnectionLimiter;
 pub use state::ConnectionState;
-use state::Timeouts;
-use stream::Stream;
+use state::ConnectionTimeouts;
+use stream::ClientStream;
 
 /// Pause after a connection could not be accepted, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -53,9 +53,9 @@ const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// Whether the server is about to stop. HTTP/1 responses then close their connections, so that no connection is closed
 /// at the moment a client sends a request over it.
 #[derive(Clone, Debug, Default)]
-pub struct Draining(Arc<AtomicBool>);
+pub struct DrainFlag(Arc<AtomicBool>);
 
-impl Draining {
+impl DrainFlag {
     pub fn begin(&self) {
         self.0.store(true, Relaxed);
     }
@@ -69,19 +69,19 @@ impl Draining {
 /// connections have ended. Does not wait for WebSockets, which have left their connections.
 pub async fn serve(
     limiter: Arc<ConnectionLimiter>,
-    draining: Draining,
+    draining: DrainFlag,
     listener: TcpListener,
     routes: Router,
     stop: impl Future<Output = ()>,
 ) {
-    let timeouts = Timeouts::of_seconds(limiter.app().config.connections.second());
-    let http = Arc::new(http());
+    let timeouts = ConnectionTimeouts::with_second(limiter.app().config.connections.second());
+    let http = Arc::new(http_builder());
     let routes = TowerToHyperService::new(routes);
     let shutdown = watch::Sender::new(false);
     let accept = |io: TcpStream, peer: SocketAddr| {
         let Some(permit) = limiter.acquire(peer.ip()) else { return };
         let state = Arc::new(ConnectionState::new(peer.ip(), timeouts));
-        let stream = Stream::new(io, state.clone(), limiter.clone(), permit);
+        let stream = ClientStream::new(io, state.clone(), limiter.clone(), permit);
         let service = RequestService { draining: draining.clone(), routes: routes.clone(), state };
         tokio::spawn(serve_connection(http.clone(), stream, service, shutdown.subscribe()));
     };
@@ -96,13 +96,13 @@ pub async fn serve(
             // The client has disconnected already.
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(error) => {
-                limiter.note_failed_accept(&error);
+                limiter.record_failed_accept(&error);
                 sleep(ACCEPT_PAUSE).await;
             }
         }
     }
     // Connections in the backlog may carry a request that no other server can answer.
-    for (io, peer) in backlog(listener) {
+    for (io, peer) in accept_backlog(listener) {
         accept(io, peer);
     }
     shutdown.send_replace(true);
@@ -110,7 +110,7 @@ pub async fn serve(
 }
 
 /// The connections that the system has accepted and the server has not. Closes the listener.
-fn backlog(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
+fn accept_backlog(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr)> {
     let listener = listener.into_std().ok();
     let accepted = std::iter::from_fn(move || listener.as_ref()?.accept().ok()).take(u16::MAX.into());
     accepted.filter_map(|(io, peer)| {
@@ -119,7 +119,7 @@ fn backlog(listener: TcpListener) -> impl Iterator<Item = (TcpStream, SocketAddr
     })
 }
 
-fn http() -> Builder<TokioExecutor> {
+fn http_builder() -> Builder<TokioExecutor> {
     let mut http = Builder::new(TokioExecutor::new());
     // Some clients expect header names as they spelled them, others in title case.
     http.http1().max_buf_size(HEADER_BYTES).preserve_header_case(true).title_case_headers(true);
@@ -134,7 +134,7 @@ fn http() -> Builder<TokioExecutor> {
 /// Serves a connection until it ends or becomes a WebSocket. At a shutdown, answers sent requests first.
 async fn serve_connection(
     http: Arc<Builder<TokioExecutor>>,
-    stream: Stream,
+    stream: ClientStream,
     service: RequestService,
     mut shutdown: watch::Receiver<bool>,
 ) {
@@ -157,7 +157,7 @@ async fn serve_connection(
 
 /// Answers the requests of a connection.
 struct RequestService {
-    draining: Draining,
+    draining: DrainFlag,
     routes: TowerToHyperService<Router>,
     state: Arc<ConnectionState>,
 }

@@ -13,7 +13,7 @@ const MAX_UNHEARD_BYTES: u64 = 4 * 64 * 1024;
 
 /// The time-outs of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
+pub struct ConnectionTimeouts {
     /// From the accept to the end of the first request's header, and from the first byte of a later header to its end.
     pub header: Duration,
     /// Between requests. Longer than proxies keep idle connections (a minute): so the proxy closes first, and sends no
@@ -23,9 +23,9 @@ pub struct Timeouts {
     pub write: Duration,
 }
 
-impl Timeouts {
+impl ConnectionTimeouts {
     /// 10, 75 and 30 seconds. Tests shorten the second.
-    pub fn of_seconds(second: Duration) -> Self {
+    pub fn with_second(second: Duration) -> Self {
         Self { header: 10 * second, idle: 75 * second, write: 30 * second }
     }
 }
@@ -35,10 +35,10 @@ impl Timeouts {
 pub struct ConnectionState {
     /// The peer: a client or a proxy.
     pub address: IpAddr,
-    timeouts: Timeouts,
+    timeouts: ConnectionTimeouts,
     /// Requests with an incomplete response.
     in_flight: AtomicU32,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<IdleState>,
     is_upgraded: AtomicBool,
     read_bytes: AtomicU64,
     /// `read_bytes` at the end of the last WebSocket message.
@@ -47,7 +47,7 @@ pub struct ConnectionState {
 
 /// The state of a connection without a request in flight.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct IdleState {
     /// When the connection was accepted, or the last response ended.
     since: Instant,
     /// When the first byte of the next header arrived. `None` for HTTP/2: received frames may carry no header.
@@ -57,15 +57,15 @@ struct Waiting {
 
 /// A request, until its response is complete.
 #[derive(Debug)]
-pub struct InFlight(Arc<ConnectionState>);
+pub struct InFlightRequest(Arc<ConnectionState>);
 
 impl ConnectionState {
-    pub fn new(address: IpAddr, timeouts: Timeouts) -> Self {
+    pub fn new(address: IpAddr, timeouts: ConnectionTimeouts) -> Self {
         Self {
             address,
             timeouts,
             in_flight: AtomicU32::new(0),
-            waiting: Mutex::new(Waiting { since: Instant::now(), header_since: None, protocol: None }),
+            waiting: Mutex::new(IdleState { since: Instant::now(), header_since: None, protocol: None }),
             is_upgraded: AtomicBool::new(false),
             read_bytes: AtomicU64::new(0),
             heard_bytes: AtomicU64::new(0),
@@ -73,12 +73,12 @@ impl ConnectionState {
     }
 
     /// A request's header is complete.
-    pub fn begin_request(self: &Arc<Self>, version: Version) -> InFlight {
+    pub fn begin_request(self: &Arc<Self>, version: Version) -> InFlightRequest {
         self.in_flight.fetch_add(1, Relaxed);
         let mut waiting = self.waiting.lock();
         waiting.header_since = None;
         waiting.protocol = Some(version);
-        InFlight(self.clone())
+        InFlightRequest(self.clone())
     }
 
     pub fn has_had_request(&self) -> bool {
@@ -86,7 +86,7 @@ impl ConnectionState {
     }
 
     /// Counts received bytes. Returns `false` if a WebSocket client has sent too many without completing a message.
-    pub fn note_read(&self, bytes: &[u8]) -> bool {
+    pub fn record_read(&self, bytes: &[u8]) -> bool {
         let read = self.read_bytes.fetch_add(bytes.len() as u64, Relaxed) + bytes.len() as u64;
         if self.is_upgraded() {
             return read - self.heard_bytes.load(Relaxed) <= MAX_UNHEARD_BYTES;
@@ -104,7 +104,7 @@ impl ConnectionState {
 
     /// The client read bytes of a response. The connection is idle from now on, not from when the body's last chunk was
     /// made: hyper buffers a whole chunk, and a slow client may need minutes to read it.
-    pub fn note_written(&self) {
+    pub fn record_write(&self) {
         self.waiting.lock().since = Instant::now();
     }
 
@@ -114,7 +114,7 @@ impl ConnectionState {
         if self.is_upgraded() || self.in_flight.load(Relaxed) > 0 {
             return None;
         }
-        let Waiting { since, header_since, protocol } = *self.waiting.lock();
+        let IdleState { since, header_since, protocol } = *self.waiting.lock();
         Some(match header_since {
             _ if protocol.is_none() => (since + self.timeouts.header, "headers"),
             Some(since) => (since + self.timeouts.header, "headers"),
@@ -128,7 +128,7 @@ impl ConnectionState {
 
     /// The connection is a WebSocket from now on.
     pub fn set_upgraded(&self) {
-        self.take_heard_bytes();
+        self.take_received_bytes();
         self.is_upgraded.store(true, Relaxed);
     }
 
@@ -137,13 +137,13 @@ impl ConnectionState {
     }
 
     /// The bytes received since the last WebSocket message.
-    pub fn take_heard_bytes(&self) -> u64 {
+    pub fn take_received_bytes(&self) -> u64 {
         let read = self.read_bytes.load(Relaxed);
         read - self.heard_bytes.swap(read, Relaxed)
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.waiting.lock().since = Instant::now();
         self.0.in_flight.fetch_sub(1, Relaxed);

@@ -25,20 +25,20 @@ fn limit_unsent_bytes(_io: &TcpStream) {}
 
 /// A TCP stream that fails if its client sends or reads nothing for too long. Holds the permit, also as a WebSocket.
 #[derive(Debug)]
-pub struct Stream {
+pub struct ClientStream {
     io: TcpStream,
     state: Arc<ConnectionState>,
     limiter: Arc<ConnectionLimiter>,
-    read_timer: Timer,
-    write_timer: Timer,
+    read_timer: LazyTimer,
+    write_timer: LazyTimer,
     _permit: ConnectionPermit,
 }
 
 /// A timer that is created when it is first needed.
 #[derive(Debug, Default)]
-struct Timer(Option<Pin<Box<Sleep>>>);
+struct LazyTimer(Option<Pin<Box<Sleep>>>);
 
-impl Timer {
+impl LazyTimer {
     /// Ready at the deadline. Wakes the task then.
     fn poll_until(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
@@ -49,7 +49,7 @@ impl Timer {
     }
 }
 
-impl Stream {
+impl ClientStream {
     pub fn new(
         io: TcpStream,
         state: Arc<ConnectionState>,
@@ -59,12 +59,12 @@ impl Stream {
         // Small responses are sent at once, not after the client has acknowledged earlier data.
         let _ = io.set_nodelay(true);
         limit_unsent_bytes(&io);
-        let (read_timer, write_timer) = (Timer::default(), Timer::default());
+        let (read_timer, write_timer) = (LazyTimer::default(), LazyTimer::default());
         Self { io, state, limiter, read_timer, write_timer, _permit: permit }
     }
 
     fn timed_out<T>(&self, why: &'static str) -> Poll<io::Result<T>> {
-        self.limiter.app().metrics.dropped(why);
+        self.limiter.app().metrics.record_dropped_connection(why);
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 
@@ -75,9 +75,9 @@ impl Stream {
         }
         if written.is_ready() {
             if self.state.has_had_request() {
-                self.state.note_written();
+                self.state.record_write();
             }
-            self.write_timer = Timer::default();
+            self.write_timer = LazyTimer::default();
             return written;
         }
         let deadline = self.write_timer.0.as_ref().map(|sleep| sleep.deadline());
@@ -87,7 +87,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for ClientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -96,7 +96,7 @@ impl AsyncRead for Stream {
         let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.io).poll_read(context, buffer) {
             read?;
-            if self.state.note_read(&buffer.filled()[before..]) {
+            if self.state.record_read(&buffer.filled()[before..]) {
                 return Poll::Ready(Ok(()));
             }
             return Poll::Ready(Err(io::Error::other("too many fragments without a message")));
@@ -107,7 +107,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for ClientStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(context, bytes);
         self.check_write(written, context)

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// A cookie of the sign-in.
 #[derive(Clone, Copy, Debug)]
-pub enum Cookie {
+pub enum SignInCookie {
     /// The signed-in session. Never sent with requests from other sites, not even with a link.
     Session,
     /// A sign-in in progress. Sent with links from other sites, because the provider returns the user with a link.
@@ -19,7 +19,7 @@ pub enum Cookie {
     Hint,
 }
 
-impl Cookie {
+impl SignInCookie {
     /// The cookie's value in a request.
     pub fn read(self, headers: &HeaderMap, public: &PublicUrl) -> Option<String> {
         let name = self.name(public);
@@ -29,7 +29,7 @@ impl Cookie {
     }
 
     /// Sets the cookie for this many seconds.
-    pub fn set(self, public: &PublicUrl, value: &str, seconds: i64) -> Result<HeaderValue> {
+    pub fn set_header(self, public: &PublicUrl, value: &str, seconds: i64) -> Result<HeaderValue> {
         let (name, path) = (self.name(public), self.path(public));
         let secure = if public.is_encrypted() { "; Secure" } else { "" };
         let site = if matches!(self, Self::Attempt) { "Lax" } else { "Strict" };
@@ -38,8 +38,8 @@ impl Cookie {
     }
 
     /// Deletes the cookie.
-    pub fn clear(self, public: &PublicUrl) -> Result<HeaderValue> {
-        self.set(public, "", 0)
+    pub fn clear_header(self, public: &PublicUrl) -> Result<HeaderValue> {
+        self.set_header(public, "", 0)
     }
 
     fn name(self, public: &PublicUrl) -> String {
@@ -64,7 +64,7 @@ impl Cookie {
 mod tests {
     use axum::http::{HeaderMap, HeaderValue, header};
 
-    use super::Cookie;
+    use super::SignInCookie;
     use crate::config::PublicUrl;
 
     #[test]
@@ -73,22 +73,26 @@ mod tests {
         let here: PublicUrl = "http://127.0.0.1:8080".parse().unwrap();
         for (cookie, of, written) in [
             (
-                Cookie::Session,
+                SignInCookie::Session,
                 &public,
                 "__Host-tidings_session=a; Path=/; Max-Age=9; HttpOnly; SameSite=Strict; Secure",
             ),
-            (Cookie::Attempt, &public, "__Host-tidings_sign_in=a; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure"),
             (
-                Cookie::Hint,
+                SignInCookie::Attempt,
+                &public,
+                "__Host-tidings_sign_in=a; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure",
+            ),
+            (
+                SignInCookie::Hint,
                 &public,
                 "__Secure-tidings_sign_out=a; Path=/tidings/desk/session; Max-Age=9; HttpOnly; SameSite=Strict; Secure",
             ),
-            (Cookie::Session, &here, "tidings_session=a; Path=/; Max-Age=9; HttpOnly; SameSite=Strict"),
-            (Cookie::Hint, &here, "tidings_sign_out=a; Path=/desk/session; Max-Age=9; HttpOnly; SameSite=Strict"),
+            (SignInCookie::Session, &here, "tidings_session=a; Path=/; Max-Age=9; HttpOnly; SameSite=Strict"),
+            (SignInCookie::Hint, &here, "tidings_sign_out=a; Path=/desk/session; Max-Age=9; HttpOnly; SameSite=Strict"),
         ] {
-            assert_eq!(cookie.set(of, "a", 9).unwrap(), written);
+            assert_eq!(cookie.set_header(of, "a", 9).unwrap(), written);
         }
-        assert!(Cookie::Session.set(&public, "a\nb", 9).is_err());
+        assert!(SignInCookie::Session.set_header(&public, "a\nb", 9).is_err());
     }
 
     #[test]
@@ -108,7 +112,7 @@ mod tests {
             for line in lines {
                 headers.append(header::COOKIE, HeaderValue::from_static(line));
             }
-            assert_eq!(Cookie::Session.read(&headers, &public).as_deref(), found, "{lines:?}");
+            assert_eq!(SignInCookie::Session.read(&headers, &public).as_deref(), found, "{lines:?}");
         }
     }
 }

@@ -16,16 +16,16 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::{JSON, refusal, refused};
+use super::answer::{JSON, error_response, refused_response};
 use super::asset::ALWAYS;
 use super::server::Server;
-use crate::auth::{ATTEMPT_SECONDS, Refusal, Returned, Session, SignIn};
-use crate::clock::calendar;
+use crate::auth::{ATTEMPT_SECONDS, CallbackQuery, SignIn, SignInRefusal, SignInSession};
+use crate::clock::to_date_time;
 use crate::domain::ended_session;
 use crate::error::{Error, Result};
-use crate::graphql::{Route, Share};
-use crate::model::network::Network;
-use cookie::Cookie;
+use crate::graphql::{PublicRoute, RateScope};
+use crate::model::network::CallerNetwork;
+use cookie::SignInCookie;
 
 /// The most bytes of the page to open after the sign-in. The cookie must have room for it.
 const TO_BYTES: usize = 1024;
@@ -36,26 +36,26 @@ const PRIVATE: [(HeaderName, &str); 2] =
 
 /// The page to open after the sign-in.
 #[derive(Deserialize)]
-struct Wish {
+struct BeginParameters {
     to: Option<String>,
 }
 
 /// The routes of the sign-in.
 pub fn routes() -> Router<Server> {
     Router::new()
-        .route("/desk/session", get(show))
-        .route("/desk/session/begin", get(begin))
-        .route("/desk/session/callback", get(finish))
-        .route("/desk/session/end", post(end))
+        .route("/desk/session", get(show_session))
+        .route("/desk/session/begin", get(begin_sign_in))
+        .route("/desk/session/callback", get(finish_sign_in))
+        .route("/desk/session/end", post(end_session))
 }
 
 /// Whether sign-in is set up, and the current session.
-async fn show(State(server): State<Server>, headers: HeaderMap) -> Response {
-    let session = match shown::session(&server, &headers) {
-        Some(session) => match shown::lasting(&server, session).await {
-            Ok(session) => Some(told(&session)),
+async fn show_session(State(server): State<Server>, headers: HeaderMap) -> Response {
+    let session = match shown::read_session(&server, &headers) {
+        Some(session) => match shown::check_not_ended(&server, session).await {
+            Ok(session) => Some(session_json(&session)),
             Err(Error::Unauthenticated(_)) => None,
-            Err(error) => return unavailable(&error),
+            Err(error) => return unavailable_response(&error),
         },
         None => None,
     };
@@ -63,47 +63,50 @@ async fn show(State(server): State<Server>, headers: HeaderMap) -> Response {
     (PRIVATE, ALWAYS, Json(answer)).into_response()
 }
 
-fn told(Session { claims, name, .. }: &Session) -> Value {
-    let expires_at = calendar(claims.exp.saturating_mul(1000)).to_rfc3339_opts(SecondsFormat::Secs, true);
+fn session_json(SignInSession { claims, name, .. }: &SignInSession) -> Value {
+    let expires_at = to_date_time(claims.exp.saturating_mul(1000)).to_rfc3339_opts(SecondsFormat::Secs, true);
     let (tenant, role, sub) = (&claims.tenant, claims.role, &claims.sub);
     json!({ "tenant": tenant, "role": role, "sub": sub, "name": name, "expiresAt": expires_at })
 }
 
 /// Redirects to the provider.
-async fn begin(
+async fn begin_sign_in(
     State(server): State<Server>,
-    Extension(network): Extension<Network>,
-    Query(wish): Query<Wish>,
+    Extension(network): Extension<CallerNetwork>,
+    Query(wish): Query<BeginParameters>,
     headers: HeaderMap,
 ) -> Response {
-    let sign_in = match knock(&server, &Share::of(Route::SignIn, network)).await {
+    let sign_in = match charge_sign_in(&server, &RateScope::for_route(PublicRoute::SignIn, network)).await {
         Ok(sign_in) => sign_in,
         Err(answer) => return answer,
     };
-    let public = sign_in.public();
-    match sign_in.begin(&within(wish.to.as_deref()), calendar(server.app.now())).await {
-        Ok(begun) => leading(&begun.url, [Cookie::Attempt.set(public, &begun.attempt, ATTEMPT_SECONDS)]),
-        Err(refusal) => page::refused(&refusal, &headers, public),
+    let public = sign_in.public_url();
+    match sign_in.begin(&desk_path(wish.to.as_deref()), to_date_time(server.app.now())).await {
+        Ok(begun) => redirect_with_cookies(
+            &begun.url,
+            [SignInCookie::Attempt.set_header(public, &begun.attempt, ATTEMPT_SECONDS)],
+        ),
+        Err(refusal) => page::failure_page(&refusal, &headers, public),
     }
 }
 
 /// Handles the return from the provider.
-async fn finish(
+async fn finish_sign_in(
     State(server): State<Server>,
-    Extension(network): Extension<Network>,
-    Query(returned): Query<Returned>,
+    Extension(network): Extension<CallerNetwork>,
+    Query(returned): Query<CallbackQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let sign_in = match knock(&server, &[Share::Network(Route::Callback, network)]).await {
+    let sign_in = match charge_sign_in(&server, &[RateScope::Network(PublicRoute::Callback, network)]).await {
         Ok(sign_in) => sign_in,
         Err(answer) => return answer,
     };
-    let public = sign_in.public();
-    let attempt = Cookie::Attempt.read(&headers, public);
-    let now = calendar(server.app.now());
-    let finished = match sign_in.returned(returned, attempt.as_deref(), now) {
+    let public = sign_in.public_url();
+    let attempt = SignInCookie::Attempt.read(&headers, public);
+    let now = to_date_time(server.app.now());
+    let finished = match sign_in.verify_callback(returned, attempt.as_deref(), now) {
         // Only a caller with an attempt of this server counts towards the shared rate.
-        Ok(returned) => match knock(&server, &[Share::Route(Route::Callback)]).await {
+        Ok(returned) => match charge_sign_in(&server, &[RateScope::Route(PublicRoute::Callback)]).await {
             Ok(_) => sign_in.finish(returned, network, now).await,
             Err(answer) => return answer,
         },
@@ -112,52 +115,59 @@ async fn finish(
     match finished {
         Ok(finished) => {
             let to = format!("{}{}{}", public.origin(), public.path(), finished.to);
-            let hint = finished.hint.map(|hint| Cookie::Hint.set(public, &hint, finished.seconds));
+            let hint = finished.hint.map(|hint| SignInCookie::Hint.set_header(public, &hint, finished.seconds));
             let cookies = [
-                Cookie::Session.set(public, &finished.session, finished.seconds),
-                hint.unwrap_or_else(|| Cookie::Hint.clear(public)),
-                Cookie::Attempt.clear(public),
+                SignInCookie::Session.set_header(public, &finished.session, finished.seconds),
+                hint.unwrap_or_else(|| SignInCookie::Hint.clear_header(public)),
+                SignInCookie::Attempt.clear_header(public),
             ];
-            leading(&to, cookies)
+            redirect_with_cookies(&to, cookies)
         }
         // The attempt may belong to another window that still waits for it, so the cookie stays.
-        Err(refusal @ Refusal::Unknown) => page::refused(&refusal, &headers, public),
-        Err(refusal) => kept([Cookie::Attempt.clear(public)], page::refused(&refusal, &headers, public)),
+        Err(refusal @ SignInRefusal::Unknown) => page::failure_page(&refusal, &headers, public),
+        Err(refusal) => {
+            with_cookies([SignInCookie::Attempt.clear_header(public)], page::failure_page(&refusal, &headers, public))
+        }
     }
 }
 
 /// Ends the session on all nodes, and returns the next URL: the provider's, which ends its own session, or the desk.
-async fn end(State(server): State<Server>, Extension(network): Extension<Network>, headers: HeaderMap) -> Response {
+async fn end_session(
+    State(server): State<Server>,
+    Extension(network): Extension<CallerNetwork>,
+    headers: HeaderMap,
+) -> Response {
     let Some(sign_in) = &server.app.sign_in else { return StatusCode::NOT_FOUND.into_response() };
-    let public = sign_in.public();
-    if let Err(error) = shown::is_meant(&headers, public) {
-        return refusal(JSON, StatusCode::FORBIDDEN, &error);
+    let public = sign_in.public_url();
+    if let Err(error) = shown::check_desk_origin(&headers, public) {
+        return error_response(JSON, StatusCode::FORBIDDEN, &error);
     }
-    if let Err(answer) = knock(&server, &Share::of(Route::SignOut, network)).await {
+    if let Err(answer) = charge_sign_in(&server, &RateScope::for_route(PublicRoute::SignOut, network)).await {
         return answer;
     }
     // The cookies stay if the session cannot be ended, so that the user can try again.
-    if let Some(session) = shown::session(&server, &headers)
+    if let Some(session) = shown::read_session(&server, &headers)
         && let Err(error) = ended_session::end(&server.app, &session).await
     {
-        return unavailable(&error);
+        return unavailable_response(&error);
     }
-    let hint = Cookie::Hint.read(&headers, public);
-    let provider = sign_in.end(hint.as_deref(), calendar(server.app.now())).await;
-    let to = provider.unwrap_or_else(|| public.page(&["desk"]));
-    let cookies = [Cookie::Session, Cookie::Hint, Cookie::Attempt].map(|cookie| cookie.clear(public));
-    kept(cookies, (PRIVATE, ALWAYS, Json(json!({ "to": to }))).into_response())
+    let hint = SignInCookie::Hint.read(&headers, public);
+    let provider = sign_in.logout_url(hint.as_deref(), to_date_time(server.app.now())).await;
+    let to = provider.unwrap_or_else(|| public.page_url(&["desk"]));
+    let cookies =
+        [SignInCookie::Session, SignInCookie::Hint, SignInCookie::Attempt].map(|cookie| cookie.clear_header(public));
+    with_cookies(cookies, (PRIVATE, ALWAYS, Json(json!({ "to": to }))).into_response())
 }
 
 /// Counts a request of these shares and returns the sign-in. On failure, the response to send.
-async fn knock<'a>(server: &'a Server, shares: &[Share<'_>]) -> Result<&'a SignIn, Response> {
-    let sign_in = server.app.sign_in.as_ref().ok_or_else(page::not_set_up)?;
-    server.schema.knock_without_token(shares).await.map_err(|refusal| refused(JSON, &refusal))?;
+async fn charge_sign_in<'a>(server: &'a Server, shares: &[RateScope<'_>]) -> Result<&'a SignIn, Response> {
+    let sign_in = server.app.sign_in.as_ref().ok_or_else(page::not_configured_page)?;
+    server.schema.charge_without_token(shares).await.map_err(|refusal| refused_response(JSON, &refusal))?;
     Ok(sign_in)
 }
 
 /// The desk page to open. Any URL outside the desk becomes the desk's first page: no redirect leads to other sites.
-fn within(to: Option<&str>) -> String {
+fn desk_path(to: Option<&str>) -> String {
     let url = to.filter(|to| to.len() <= TO_BYTES && to.starts_with("/desk")).and_then(|to| {
         let base = Url::parse("https://desk.invalid").ok()?;
         base.join(to).ok().filter(|url| url.origin() == base.origin())
@@ -173,34 +183,36 @@ fn within(to: Option<&str>) -> String {
 }
 
 /// Redirects a browser, with cookies.
-fn leading<const N: usize>(to: &str, cookies: [Result<HeaderValue>; N]) -> Response {
+fn redirect_with_cookies<const N: usize>(to: &str, cookies: [Result<HeaderValue>; N]) -> Response {
     match HeaderValue::from_str(to) {
-        Ok(to) => kept(cookies, (StatusCode::SEE_OTHER, [(header::LOCATION, to)], PRIVATE, ALWAYS).into_response()),
-        Err(error) => failed(&Error::internal(error)),
+        Ok(to) => {
+            with_cookies(cookies, (StatusCode::SEE_OTHER, [(header::LOCATION, to)], PRIVATE, ALWAYS).into_response())
+        }
+        Err(error) => internal_error(&Error::internal(error)),
     }
 }
 
 /// A response with cookies.
-fn kept<const N: usize>(cookies: [Result<HeaderValue>; N], answer: Response) -> Response {
+fn with_cookies<const N: usize>(cookies: [Result<HeaderValue>; N], answer: Response) -> Response {
     match cookies.into_iter().collect::<Result<Vec<_>>>() {
         Ok(cookies) => {
             (AppendHeaders(cookies.into_iter().map(|cookie| (header::SET_COOKIE, cookie))), answer).into_response()
         }
-        Err(error) => failed(&error),
+        Err(error) => internal_error(&error),
     }
 }
 
-fn unavailable(error: &Error) -> Response {
-    refusal(JSON, StatusCode::SERVICE_UNAVAILABLE, error)
+fn unavailable_response(error: &Error) -> Response {
+    error_response(JSON, StatusCode::SERVICE_UNAVAILABLE, error)
 }
 
-fn failed(error: &Error) -> Response {
-    refusal(JSON, StatusCode::INTERNAL_SERVER_ERROR, error)
+fn internal_error(error: &Error) -> Response {
+    error_response(JSON, StatusCode::INTERNAL_SERVER_ERROR, error)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::within;
+    use super::desk_path;
 
     #[test]
     fn nobody_is_led_away_from_the_desk() {
@@ -214,7 +226,7 @@ mod tests {
             ("/desk//evil.example", "/desk//evil.example"),
             ("/desk/\\evil.example", "/desk//evil.example"),
         ] {
-            assert_eq!(within(Some(to)), led, "{to}");
+            assert_eq!(desk_path(Some(to)), led, "{to}");
         }
         let long = format!("/desk/{}", "a".repeat(1024));
         for to in [
@@ -240,9 +252,9 @@ mod tests {
             "/desk/x/../session/end",
             &long,
         ] {
-            assert_eq!(within(Some(to)), "/desk", "{to}");
+            assert_eq!(desk_path(Some(to)), "/desk", "{to}");
         }
-        assert_eq!(within(None), "/desk");
-        assert_eq!(within(Some("/desk/a\r\nset-cookie: b")), "/desk/aset-cookie:%20b");
+        assert_eq!(desk_path(None), "/desk");
+        assert_eq!(desk_path(Some("/desk/a\r\nset-cookie: b")), "/desk/aset-cookie:%20b");
     }
 }

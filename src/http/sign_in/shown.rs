@@ -2,9 +2,9 @@
 
 use axum::http::{HeaderMap, header};
 
-use super::cookie::Cookie;
-use crate::auth::{Session, SignIn};
-use crate::clock::calendar;
+use super::cookie::SignInCookie;
+use crate::auth::{SignIn, SignInSession};
+use crate::clock::to_date_time;
 use crate::config::PublicUrl;
 use crate::domain::ended_session;
 use crate::error::{Error, Result};
@@ -17,53 +17,53 @@ const DESK: &str = "x-tidings-desk";
 const FOREIGN: &str =
     "the session cookie is only for pages of the desk: send x-tidings-desk: 1 from the origin of TIDINGS_PUBLIC_URL";
 
-/// The session in a request's cookie. `None` without a cookie. `lasting` checks for a sign-out.
+/// The session in a request's cookie. `None` without a cookie. `check_not_ended` checks for a sign-out.
 ///
 /// Fails with `Unauthenticated` if another site may have made the request, or the session has expired.
-pub fn of_request(server: &Server, headers: &HeaderMap) -> Result<Option<Session>> {
-    let Some((sign_in, sealed)) = cookie(server, headers) else { return Ok(None) };
-    if !is_of_desk(headers, sign_in.public()) {
+pub fn read_for_request(server: &Server, headers: &HeaderMap) -> Result<Option<SignInSession>> {
+    let Some((sign_in, sealed)) = sealed_cookie(server, headers) else { return Ok(None) };
+    if !is_from_desk(headers, sign_in.public_url()) {
         return Err(Error::Unauthenticated(FOREIGN.into()));
     }
-    sign_in.session(&sealed, calendar(server.app.now())).ok_or_else(ended).map(Some)
+    sign_in.decrypt_session(&sealed, to_date_time(server.app.now())).ok_or_else(session_ended_error).map(Some)
 }
 
-fn ended() -> Error {
+fn session_ended_error() -> Error {
     Error::Unauthenticated("the session has ended: sign in again".into())
 }
 
 /// The session, unless its user has signed out on any node: `Unauthenticated` then.
-pub async fn lasting(server: &Server, session: Session) -> Result<Session> {
-    if ended_session::has_ended(&server.app, &session.id).await? { Err(ended()) } else { Ok(session) }
+pub async fn check_not_ended(server: &Server, session: SignInSession) -> Result<SignInSession> {
+    if ended_session::has_ended(&server.app, &session.id).await? { Err(session_ended_error()) } else { Ok(session) }
 }
 
 /// The session in the cookie of a WebSocket's first request. A page cannot set headers there, but the browser sends the
-/// page's origin. As in `of_request`, the user may have signed out.
-pub fn of_socket(server: &Server, headers: &HeaderMap) -> Option<Session> {
-    let (sign_in, sealed) = cookie(server, headers)?;
-    let own = sign_in.public().origin();
+/// page's origin. As in `read_for_request`, the user may have signed out.
+pub fn read_for_socket(server: &Server, headers: &HeaderMap) -> Option<SignInSession> {
+    let (sign_in, sealed) = sealed_cookie(server, headers)?;
+    let own = sign_in.public_url().origin();
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let is_own = origins.next().is_some_and(|of| *of == *own) && origins.next().is_none();
-    sign_in.session(&sealed, calendar(server.app.now())).filter(|_| is_own)
+    sign_in.decrypt_session(&sealed, to_date_time(server.app.now())).filter(|_| is_own)
 }
 
 /// The session, for a request that changes nothing and that other sites cannot read. The user may have signed out.
-pub fn session(server: &Server, headers: &HeaderMap) -> Option<Session> {
-    let (sign_in, sealed) = cookie(server, headers)?;
-    sign_in.session(&sealed, calendar(server.app.now()))
+pub fn read_session(server: &Server, headers: &HeaderMap) -> Option<SignInSession> {
+    let (sign_in, sealed) = sealed_cookie(server, headers)?;
+    sign_in.decrypt_session(&sealed, to_date_time(server.app.now()))
 }
 
 /// Fails with `Forbidden` if another site may have made the request.
-pub fn is_meant(headers: &HeaderMap, public: &PublicUrl) -> Result<()> {
-    if is_of_desk(headers, public) { Ok(()) } else { Err(Error::Forbidden(FOREIGN.into())) }
+pub fn check_desk_origin(headers: &HeaderMap, public: &PublicUrl) -> Result<()> {
+    if is_from_desk(headers, public) { Ok(()) } else { Err(Error::Forbidden(FOREIGN.into())) }
 }
 
-fn cookie<'a>(server: &'a Server, headers: &HeaderMap) -> Option<(&'a SignIn, String)> {
+fn sealed_cookie<'a>(server: &'a Server, headers: &HeaderMap) -> Option<(&'a SignIn, String)> {
     let sign_in = server.app.sign_in.as_ref()?;
-    Some((sign_in, Cookie::Session.read(headers, sign_in.public())?))
+    Some((sign_in, SignInCookie::Session.read(headers, sign_in.public_url())?))
 }
 
-fn is_of_desk(headers: &HeaderMap, public: &PublicUrl) -> bool {
+fn is_from_desk(headers: &HeaderMap, public: &PublicUrl) -> bool {
     headers.get(DESK).is_some_and(|value| value == "1") && is_same_origin(headers, public)
 }
 

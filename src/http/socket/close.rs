@@ -5,7 +5,7 @@ use crate::error::Result;
 /// Close codes of the sub-protocol, and those of RFC 6455 with IANA's additions.
 #[derive(Clone, Copy, Debug)]
 #[repr(u16)]
-pub enum Close {
+pub enum CloseStatus {
     TooBig = 1009,
     ServiceRestart = 1012,
     TryAgainLater = 1013,
@@ -18,9 +18,9 @@ pub enum Close {
 }
 
 /// How a WebSocket ends: with a close code from the server, or `None` if the client is gone.
-pub type Ending = Option<(Close, String)>;
+pub type CloseReason = Option<(CloseStatus, String)>;
 
 /// Ends a WebSocket with a close code.
-pub fn end(code: Close, reason: &str) -> Result<(), Ending> {
+pub fn close_with(code: CloseStatus, reason: &str) -> Result<(), CloseReason> {
     Err(Some((code, reason.to_owned())))
 }

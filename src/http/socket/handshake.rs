@@ -13,16 +13,16 @@ const PROTOCOL: &str = "graphql-transport-ws";
 const VERSION: HeaderValue = HeaderValue::from_static("13");
 
 /// The upgraded connection and the response that starts it, or the response that refuses it.
-pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Response>> {
+pub fn accept_upgrade(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Response>> {
     let refused = |status: StatusCode, message: &str| Err(Box::new((status, format!("{message}\n")).into_response()));
     let headers = request.headers();
     if request.method() != Method::GET {
         return refused(StatusCode::METHOD_NOT_ALLOWED, "WebSockets are opened with GET");
     }
-    if !lists(headers, header::CONNECTION).any(|name| name.eq_ignore_ascii_case(b"upgrade")) {
+    if !list_items(headers, header::CONNECTION).any(|name| name.eq_ignore_ascii_case(b"upgrade")) {
         return refused(StatusCode::BAD_REQUEST, "the header Connection must name Upgrade");
     }
-    if !lists(headers, header::UPGRADE).any(|name| name.eq_ignore_ascii_case(b"websocket")) {
+    if !list_items(headers, header::UPGRADE).any(|name| name.eq_ignore_ascii_case(b"websocket")) {
         return refused(StatusCode::BAD_REQUEST, "the header Upgrade must name websocket");
     }
     if headers.get(header::SEC_WEBSOCKET_VERSION) != Some(&VERSION) {
@@ -33,7 +33,7 @@ pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Respons
     let Some(key) = headers.get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes())) else {
         return refused(StatusCode::BAD_REQUEST, "there must be a header Sec-WebSocket-Key");
     };
-    if !lists(headers, header::SEC_WEBSOCKET_PROTOCOL).any(|name| name == PROTOCOL.as_bytes()) {
+    if !list_items(headers, header::SEC_WEBSOCKET_PROTOCOL).any(|name| name == PROTOCOL.as_bytes()) {
         return refused(StatusCode::BAD_REQUEST, &format!("the sub-protocol must be {PROTOCOL}"));
     }
     let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
@@ -49,7 +49,7 @@ pub fn shake(request: &mut Request) -> Result<(OnUpgrade, Response), Box<Respons
 }
 
 /// The items of a list header, over all its lines (RFC 9110, section 5.6.1).
-fn lists(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &[u8]> {
+fn list_items(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(name).into_iter();
     lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
 }
@@ -82,7 +82,7 @@ mod tests {
         }
         let upgrade = hyper::upgrade::on(&mut request);
         request.extensions_mut().insert(upgrade);
-        shake(&mut request).map_or_else(|refusal| *refusal, |(_, answer)| answer)
+        accept_upgrade(&mut request).map_or_else(|refusal| *refusal, |(_, answer)| answer)
     }
 
     #[test]

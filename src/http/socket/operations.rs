@@ -6,39 +6,39 @@ use std::task::{Context, Poll};
 
 use futures_util::stream::{BoxStream, Peekable, StreamExt};
 
-use super::message::{Id, Output};
+use super::message::{OperationId, OperationOutput};
 
 /// Operations by their ids. Each may have one output that has not been sent.
 #[derive(Default)]
-pub struct Operations {
-    all: Vec<(Id, Peekable<BoxStream<'static, Output>>)>,
+pub struct ActiveOperations {
+    all: Vec<(OperationId, Peekable<BoxStream<'static, OperationOutput>>)>,
     /// Which operation is polled first. It rotates, so that a busy operation does not starve the others.
     turn: usize,
 }
 
-impl Operations {
+impl ActiveOperations {
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    pub fn has(&self, id: &Id) -> bool {
+    pub fn contains(&self, id: &OperationId) -> bool {
         self.all.iter().any(|(of, _)| of == id)
     }
 
-    pub fn insert(&mut self, id: Id, outputs: BoxStream<'static, Output>) {
+    pub fn insert(&mut self, id: OperationId, outputs: BoxStream<'static, OperationOutput>) {
         self.all.push((id, outputs.peekable()));
     }
 
-    pub fn remove(&mut self, id: &Id) {
+    pub fn remove(&mut self, id: &OperationId) {
         self.all.retain(|(of, _)| of != id);
     }
 
     /// The next output of any operation. Pending while there is none.
-    pub async fn next(&mut self) -> (Id, Output) {
+    pub async fn next_output(&mut self) -> (OperationId, OperationOutput) {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<(Id, Output)> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<(OperationId, OperationOutput)> {
         let many = self.all.len();
         for place in (self.turn..self.turn + many).map(|place| place % many) {
             let (id, outputs) = &mut self.all[place];
@@ -67,24 +67,28 @@ mod tests {
 
     #[test]
     fn who_always_has_something_keeps_nobody_waiting() {
-        let mut operations = Operations::default();
+        let mut operations = ActiveOperations::default();
         for name in ["a", "b", "c"] {
-            operations.insert(Id::of(name), repeat_with(|| Output::End).boxed());
+            operations.insert(OperationId::from_client(name), repeat_with(|| OperationOutput::End).boxed());
         }
-        operations.insert(Id::of("silent"), pending().boxed());
-        operations.insert(Id::of("over"), iter([]).boxed());
-        let told = |operations: &mut Operations| {
-            let (id, _) = operations.next().now_or_never().unwrap();
+        operations.insert(OperationId::from_client("silent"), pending().boxed());
+        operations.insert(OperationId::from_client("over"), iter([]).boxed());
+        let told = |operations: &mut ActiveOperations| {
+            let (id, _) = operations.next_output().now_or_never().unwrap();
             id
         };
-        let mut all: Vec<Id> = (0..6).map(|_| told(&mut operations)).collect();
-        let order: Vec<Id> = ["a", "b", "c", "a", "b", "c"].map(Id::of).into();
+        let mut all: Vec<OperationId> = (0..6).map(|_| told(&mut operations)).collect();
+        let order: Vec<OperationId> = ["a", "b", "c", "a", "b", "c"].map(OperationId::from_client).into();
         assert!(all == order);
-        operations.remove(&Id::of("b"));
+        operations.remove(&OperationId::from_client("b"));
         all = (0..2).map(|_| told(&mut operations)).collect();
-        assert!(all == ["a", "c"].map(Id::of) && operations.len() == 4 && !operations.has(&Id::of("b")));
-        operations.remove(&Id::of("a"));
-        operations.remove(&Id::of("c"));
-        assert!(operations.next().now_or_never().is_none());
+        assert!(
+            all == ["a", "c"].map(OperationId::from_client)
+                && operations.len() == 4
+                && !operations.contains(&OperationId::from_client("b"))
+        );
+        operations.remove(&OperationId::from_client("a"));
+        operations.remove(&OperationId::from_client("c"));
+        assert!(operations.next_output().now_or_never().is_none());
     }
 }

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-pub use self::redis::reach;
-use super::peers::{Beat, FORGET};
+pub use self::redis::describe_redis;
+use super::peers::{FORGET, NodeHeartbeat};
 use super::{Hub, Notice};
 use crate::error::{Error, Result};
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::pulse::Pulse;
+use crate::telemetry::pulse::ActivityTracker;
 
 /// Interval of the heartbeat, and of reading the database while the bus is down.
 const BEAT: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const BYTES: usize = 7900;
 
 /// How notices reach other nodes.
 #[derive(Clone, Debug)]
-pub enum Bus {
+pub enum NodeBus {
     /// `LISTEN` and `NOTIFY` in the database at the first URL that accepts them. The connection bypasses any pooler.
     Postgres(Vec<String>),
     /// `SUBSCRIBE` and `PUBLISH` on the Redis server at this URL, in a channel of this name.
@@ -41,7 +41,7 @@ pub enum Bus {
 
 /// A message on the bus.
 #[derive(Debug, Serialize, Deserialize)]
-struct Message {
+struct BusMessage {
     node: u64,
     /// How many messages with notices the node has sent, including this one.
     count: u64,
@@ -49,28 +49,28 @@ struct Message {
     notices: Vec<Notice>,
     /// The heartbeat, once a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    beat: Option<Beat>,
+    beat: Option<NodeHeartbeat>,
 }
 
-enum Reader {
-    Postgres(postgres::Reader),
-    Redis(redis::Reader),
+enum BusReader {
+    Postgres(postgres::PostgresReader),
+    Redis(redis::RedisReader),
 }
 
-enum Writer {
-    Postgres(postgres::Writer),
-    Redis(redis::Writer),
+enum BusWriter {
+    Postgres(postgres::PostgresWriter),
+    Redis(redis::RedisWriter),
 }
 
-impl Bus {
-    async fn connect(&self) -> Result<(Reader, Writer)> {
+impl NodeBus {
+    async fn connect(&self) -> Result<(BusReader, BusWriter)> {
         match self {
             Self::Postgres(urls) => {
                 let mut last = Error::Unavailable("there is no host".into());
                 for url in urls {
                     // A standby refuses LISTEN.
                     match postgres::connect(url).await {
-                        Ok((reader, writer)) => return Ok((Reader::Postgres(reader), Writer::Postgres(writer))),
+                        Ok((reader, writer)) => return Ok((BusReader::Postgres(reader), BusWriter::Postgres(writer))),
                         Err(error) => last = error,
                     }
                 }
@@ -78,21 +78,21 @@ impl Bus {
             }
             Self::Redis { url, channel } => {
                 let (reader, writer) = redis::connect(url, channel).await?;
-                Ok((Reader::Redis(reader), Writer::Redis(writer)))
+                Ok((BusReader::Redis(reader), BusWriter::Redis(writer)))
             }
         }
     }
 
     /// Carries notices between this node's hub and the others for as long as it is polled.
-    pub async fn run(&self, hub: &Hub, pulse: &Pulse, metrics: &Metrics) -> Result<()> {
+    pub async fn run(&self, hub: &Hub, pulse: &ActivityTracker, metrics: &Metrics) -> Result<()> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(Error::internal)?;
-        let link = Link {
+        let link = BusLink {
             hub,
             pulse,
             metrics,
             node: u64::from_le_bytes(number) >> 11,
-            sent: Mutex::new(Sent { count: 0, last: Instant::now() }),
+            sent: Mutex::new(SentCount { count: 0, last: Instant::now() }),
         };
         let mut was_away = false;
         metrics.bus_connected.set(0);
@@ -104,8 +104,8 @@ impl Bus {
                         tracing::info!("the bus between nodes is back");
                     }
                     // Catches up on notices from before the subscription.
-                    hub.hear_that_anything_may_have_happened();
-                    let ended = tokio::try_join!(link.hear(reader), link.speak(writer));
+                    hub.request_full_reads();
+                    let ended = tokio::try_join!(link.receive_messages(reader), link.send_messages(writer));
                     metrics.bus_connected.set(0);
                     ended.err().unwrap_or_else(|| Error::Unavailable("it ended".into()))
                 }
@@ -115,33 +115,33 @@ impl Bus {
             if !std::mem::replace(&mut was_away, true) {
                 tracing::warn!(%failure, "the bus between nodes is down: sessions are late by up to a second");
             }
-            hub.hear_that_anything_may_have_happened();
+            hub.request_full_reads();
             sleep(BEAT).await;
         }
     }
 }
 
 /// This node's end of the bus.
-struct Link<'a> {
+struct BusLink<'a> {
     hub: &'a Hub,
-    pulse: &'a Pulse,
+    pulse: &'a ActivityTracker,
     metrics: &'a Metrics,
     node: u64,
-    sent: Mutex<Sent>,
+    sent: Mutex<SentCount>,
 }
 
-struct Sent {
+struct SentCount {
     count: u64,
     last: Instant,
 }
 
-impl Link<'_> {
-    async fn hear(&self, mut reader: Reader) -> Result<()> {
+impl BusLink<'_> {
+    async fn receive_messages(&self, mut reader: BusReader) -> Result<()> {
         let mut peers: HashMap<u64, (u64, Instant)> = HashMap::new();
         loop {
-            let text = timeout(SILENCE, reader.next()).await;
+            let text = timeout(SILENCE, reader.next_message()).await;
             let text = text.map_err(|_| Error::Unavailable("it has stopped sending".into()))??;
-            let Ok(message) = serde_json::from_str::<Message>(&text) else {
+            let Ok(message) = serde_json::from_str::<BusMessage>(&text) else {
                 tracing::warn!("ignored a message on the bus between nodes that is not a notice of this version");
                 continue;
             };
@@ -155,30 +155,30 @@ impl Link<'_> {
             let fresh = u64::from(!message.notices.is_empty());
             let known = peers.insert(message.node, (message.count, Instant::now()));
             if let Some(beat) = message.beat {
-                self.hub.peers.hear(message.node, beat, Instant::now());
+                self.hub.peers.receive_heartbeat(message.node, beat, Instant::now());
             }
             for notice in message.notices {
-                self.hub.hear(notice);
+                self.hub.publish_local(notice);
             }
             if let Some((before, _)) = known
                 && message.count != before + fresh
             {
                 self.metrics.bus_lost.inc_by(message.count.saturating_sub(before + fresh).max(1));
-                self.hub.hear_that_anything_may_have_happened();
+                self.hub.request_full_reads();
             }
             peers.retain(|_, (_, heard_at)| heard_at.elapsed() < FORGET);
         }
     }
 
-    async fn speak(&self, mut writer: Writer) -> Result<()> {
+    async fn send_messages(&self, mut writer: BusWriter) -> Result<()> {
         let mut told_at = Instant::now();
         loop {
-            self.hub.outgoing.wait(BEAT.saturating_sub(told_at.elapsed())).await;
-            let mut notices = self.hub.outgoing.take(Instant::now());
+            self.hub.outgoing.wait_ready(BEAT.saturating_sub(told_at.elapsed())).await;
+            let mut notices = self.hub.outgoing.take_ready(Instant::now());
             let mut beat = None;
             if told_at.elapsed() >= BEAT {
                 told_at = Instant::now();
-                beat = Some(self.hub.peers.beat(self.hub.about(), self.pulse, told_at));
+                beat = Some(self.hub.peers.make_heartbeat(self.hub.this_node(), self.pulse, told_at));
             } else if notices.is_empty() {
                 continue;
             }
@@ -186,7 +186,7 @@ impl Link<'_> {
                 if beat.is_none() {
                     self.metrics.bus_sent.inc();
                 }
-                let part = self.part(&mut notices, beat.take()).await?;
+                let part = self.next_message(&mut notices, beat.take()).await?;
                 timeout(SILENCE, writer.publish(part))
                     .await
                     .map_err(|_| Error::Unavailable("it does not accept messages".into()))??;
@@ -199,16 +199,16 @@ impl Link<'_> {
 
     /// A message with the heartbeat alone, or with as many notices as fit. Notices are counted before they are sent, so
     /// that the others detect a message that could not be sent.
-    async fn part(&self, notices: &mut Vec<Notice>, beat: Option<Beat>) -> Result<String> {
+    async fn next_message(&self, notices: &mut Vec<Notice>, beat: Option<NodeHeartbeat>) -> Result<String> {
         let mut sent = self.sent.lock().await;
-        let mut message = Message { node: self.node, count: sent.count, notices: Vec::new(), beat };
+        let mut message = BusMessage { node: self.node, count: sent.count, notices: Vec::new(), beat };
         let mut bytes = 64;
         while message.beat.is_none()
             && let Some(notice) = notices.pop()
         {
             let length = serde_json::to_string(&notice).map_err(Error::internal)?.len() + 1;
             if bytes + length > BYTES && message.notices.is_empty() {
-                message.notices.push(Notice { everybody: true, ..Notice::of(notice.tenant) });
+                message.notices.push(Notice { everybody: true, ..Notice::for_tenant(notice.tenant) });
                 break;
             }
             if bytes + length > BYTES {
@@ -221,21 +221,21 @@ impl Link<'_> {
         if !message.notices.is_empty() {
             message.count += 1;
         }
-        *sent = Sent { count: message.count, last: Instant::now() };
+        *sent = SentCount { count: message.count, last: Instant::now() };
         serde_json::to_string(&message).map_err(Error::internal)
     }
 }
 
-impl Reader {
-    async fn next(&mut self) -> Result<String> {
+impl BusReader {
+    async fn next_message(&mut self) -> Result<String> {
         match self {
-            Self::Postgres(reader) => reader.next().await,
-            Self::Redis(reader) => reader.next().await,
+            Self::Postgres(reader) => reader.next_message().await,
+            Self::Redis(reader) => reader.next_message().await,
         }
     }
 }
 
-impl Writer {
+impl BusWriter {
     async fn publish(&mut self, text: String) -> Result<()> {
         match self {
             Self::Postgres(writer) => writer.publish(text).await,

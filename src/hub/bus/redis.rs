@@ -6,23 +6,23 @@ use redis::{AsyncCommands, Client, RedisError};
 
 use crate::error::{Error, Result};
 
-pub struct Reader(PubSubStream);
+pub struct RedisReader(PubSubStream);
 
-pub struct Writer {
+pub struct RedisWriter {
     connection: MultiplexedConnection,
     channel: String,
 }
 
-pub async fn connect(url: &str, channel: &str) -> Result<(Reader, Writer)> {
-    let client = Client::open(url).map_err(away)?;
-    let mut subscriber = client.get_async_pubsub().await.map_err(away)?;
-    subscriber.subscribe(channel).await.map_err(away)?;
-    let connection = client.get_multiplexed_async_connection().await.map_err(away)?;
-    Ok((Reader(subscriber.into_on_message()), Writer { connection, channel: channel.to_owned() }))
+pub async fn connect(url: &str, channel: &str) -> Result<(RedisReader, RedisWriter)> {
+    let client = Client::open(url).map_err(unavailable_error)?;
+    let mut subscriber = client.get_async_pubsub().await.map_err(unavailable_error)?;
+    subscriber.subscribe(channel).await.map_err(unavailable_error)?;
+    let connection = client.get_multiplexed_async_connection().await.map_err(unavailable_error)?;
+    Ok((RedisReader(subscriber.into_on_message()), RedisWriter { connection, channel: channel.to_owned() }))
 }
 
 /// Describes the Redis server at a URL. `Config` if it does not answer.
-pub async fn reach(url: &str) -> Result<String> {
+pub async fn describe_redis(url: &str) -> Result<String> {
     let wrong = |error: RedisError| Error::Config(format!("REDIS_URL cannot be used: {error}"));
     let mut connection = Client::open(url).map_err(wrong)?.get_multiplexed_async_connection().await.map_err(wrong)?;
     let about: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await.map_err(wrong)?;
@@ -30,20 +30,20 @@ pub async fn reach(url: &str) -> Result<String> {
     Ok(format!("Redis {} answers", version.unwrap_or("of an unknown version").trim()))
 }
 
-impl Reader {
-    pub async fn next(&mut self) -> Result<String> {
+impl RedisReader {
+    pub async fn next_message(&mut self) -> Result<String> {
         let message = self.0.next().await.ok_or_else(|| Error::Unavailable("the connection was lost".into()))?;
-        message.get_payload().map_err(away)
+        message.get_payload().map_err(unavailable_error)
     }
 }
 
-impl Writer {
+impl RedisWriter {
     pub async fn publish(&mut self, text: String) -> Result<()> {
-        self.connection.publish::<_, _, ()>(&self.channel, text).await.map_err(away)
+        self.connection.publish::<_, _, ()>(&self.channel, text).await.map_err(unavailable_error)
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
-fn away(cause: RedisError) -> Error {
+fn unavailable_error(cause: RedisError) -> Error {
     Error::Unavailable(cause.to_string())
 }

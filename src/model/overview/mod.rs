@@ -11,18 +11,18 @@ use std::sync::Arc;
 use entity::ids::{Seq, UserId};
 
 use super::catalogue::MessageType;
-use super::item::Item;
-use super::proof::Proof;
+use super::item::UserItem;
+use super::proof::CacheValidator;
 use super::view;
 
-pub use marked::Mark;
-pub use memory::{Entry, Memory};
-pub use same::Added;
-pub use tag::Fields;
+pub use marked::AppliedMark;
+pub use memory::{CachedOverview, OverviewCache};
+pub use same::AddResult;
+pub use tag::VisibleFields;
 
 /// What to include in an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Wish {
+pub struct OverviewRequest {
     /// Type codes; `None` for all.
     pub types: Option<Vec<String>>,
     /// Maximum of each count; at least 1.
@@ -35,15 +35,15 @@ pub struct Wish {
 
 /// A count, possibly capped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Count {
+pub struct BoundedCount {
     pub count: i64,
     /// `false` if the real count is above the cap; then `count` is the cap.
     pub is_exact: bool,
 }
 
-impl Count {
+impl BoundedCount {
     /// Applies the cap. The caller counts up to one above it.
-    pub fn of(counted: i64, cap: Option<i64>) -> Self {
+    pub fn with_cap(counted: i64, cap: Option<i64>) -> Self {
         match cap {
             Some(cap) if counted > cap => Self { count: cap, is_exact: false },
             _ => Self { count: counted, is_exact: true },
@@ -53,12 +53,12 @@ impl Count {
 
 /// The state of a user's inbox.
 #[derive(Clone, Debug)]
-pub struct Overview {
+pub struct UserOverview {
     pub user: UserId,
-    pub unread: Count,
-    pub unseen: Count,
+    pub unread: BoundedCount,
+    pub unseen: BoundedCount,
     /// Unread activities of all views; empty if not requested.
-    pub views: view::Unread,
+    pub views: view::UnreadViews,
     /// The cap of the counts.
     pub cap: Option<i64>,
     /// In catalogue order.
@@ -68,10 +68,10 @@ pub struct Overview {
     /// Version of the catalogue it was made with.
     pub catalogue_version: i64,
     /// Validator for everything but the views; `None` if it cannot be revalidated.
-    pub proof: Option<Arc<Proof>>,
+    pub proof: Option<Arc<CacheValidator>>,
 }
 
-impl Overview {
+impl UserOverview {
     /// Overviews with the same fingerprint are equal, except for the cursor.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -91,10 +91,14 @@ impl Overview {
     }
 }
 
-impl Overview {
+impl UserOverview {
     /// Unread items and unread activities of views together.
-    pub fn total(&self) -> Count {
-        if self.unread.is_exact { Count::of(self.unread.count + self.views.total, self.cap) } else { self.unread }
+    pub fn total_unread(&self) -> BoundedCount {
+        if self.unread.is_exact {
+            BoundedCount::with_cap(self.unread.count + self.views.total, self.cap)
+        } else {
+            self.unread
+        }
     }
 }
 
@@ -102,7 +106,7 @@ impl Overview {
 #[derive(Clone, Debug)]
 pub struct TypeOverview {
     pub message_type: Arc<MessageType>,
-    pub unread: Count,
+    pub unread: BoundedCount,
     /// The newest item that is neither archived nor expired.
-    pub latest: Option<Item>,
+    pub latest: Option<UserItem>,
 }

@@ -9,16 +9,16 @@ use entity::columns;
 use entity::ids::{Seq, UserId};
 use parking_lot::Mutex;
 
-use super::standing::Standing;
+use super::standing::InboxPosition;
 use crate::clock::Millis;
 
-pub use watch::{ASKED_EVERY, Shares, Watch, hung};
+pub use watch::{ASKED_EVERY, ChannelShards, InvalidationWatch, hash_tokens};
 
 columns! {
     /// Versions of an inbox. Together with the cursor and the catalogue version they determine everything in it, except
     /// that items expire and senders' profiles change.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Stamp {
+    pub struct InboxVersions {
         /// Version of the inbox; changed by the user's marks and by the sweep, not by arrivals.
         pub version: i64 = "h_user_version",
         /// The newest item, because messages arrive without a sync. Each is newer than everything before.
@@ -30,11 +30,11 @@ columns! {
 
 /// Validator of data that one statement has read from an inbox.
 #[derive(Debug)]
-pub struct Proof {
+pub struct CacheValidator {
     pub user: UserId,
     cursor: Seq,
     catalogue_version: i64,
-    stamp: Stamp,
+    stamp: InboxVersions,
     /// The instant that decided which items had expired.
     pub read_at: Millis,
     /// The senders shown, each with the version of their profile.
@@ -42,12 +42,12 @@ pub struct Proof {
     /// End of the log up to which the inbox is known to be complete.
     complete_upto: AtomicI64,
     /// The invalidation tokens at the last validation by the database; `None` without Redis.
-    pub watch: Mutex<Option<Watch>>,
+    pub watch: Mutex<Option<InvalidationWatch>>,
 }
 
-impl Proof {
+impl CacheValidator {
     /// A validator for data of a whole inbox; `None` if the inbox was behind or has items beyond the end that was read.
-    pub fn of(standing: &Standing, stamp: Stamp, read_at: Millis) -> Option<Self> {
+    pub fn for_inbox(standing: &InboxPosition, stamp: InboxVersions, read_at: Millis) -> Option<Self> {
         let complete_upto = standing.complete_upto();
         let is_whole = !standing.is_behind() && stamp.newest <= complete_upto;
         is_whole.then(|| Self {
@@ -63,7 +63,7 @@ impl Proof {
     }
 
     /// The log position at which the data is still valid; `None` if it is not.
-    pub fn at(&self, standing: &Standing, stamp: Stamp) -> Option<Seq> {
+    pub fn valid_at(&self, standing: &InboxPosition, stamp: InboxVersions) -> Option<Seq> {
         // An end before the known one means another log: the database was restored.
         let is_same =
             (standing.cursor, standing.catalogue_version, stamp) == (self.cursor, self.catalogue_version, self.stamp);
@@ -80,23 +80,23 @@ impl Proof {
     }
 
     /// How many versions it is ahead of a version of the inbox.
-    pub fn ahead_of(&self, version: i64) -> i64 {
+    pub fn versions_ahead(&self, version: i64) -> i64 {
         self.stamp.version - version
     }
 
     /// Whether the item existed when the data was read.
-    pub fn knows(&self, item: Seq) -> bool {
+    pub fn has_seen(&self, item: Seq) -> bool {
         item <= self.stamp.newest
     }
 
     /// The same validator for the next version of the inbox.
     #[must_use]
-    pub fn next(&self) -> Self {
+    pub fn for_next_version(&self) -> Self {
         Self {
             user: self.user,
             cursor: self.cursor,
             catalogue_version: self.catalogue_version,
-            stamp: Stamp { version: self.stamp.version + 1, ..self.stamp },
+            stamp: InboxVersions { version: self.stamp.version + 1, ..self.stamp },
             read_at: self.read_at,
             senders: self.senders.clone(),
             complete_upto: self.complete_upto().0.into(),

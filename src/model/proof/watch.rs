@@ -11,9 +11,9 @@ pub const ASKED_EVERY: Duration = Duration::from_mins(2);
 
 /// Shards of a tenant's channels: one bit for each shard with a channel the user listens to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shares([u64; 4]);
+pub struct ChannelShards([u64; 4]);
 
-impl Shares {
+impl ChannelShards {
     /// All shards.
     pub const ALL: Self = Self([u64::MAX; 4]);
 
@@ -22,7 +22,7 @@ impl Shares {
     }
 
     #[must_use]
-    pub fn with(self, other: Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
         Self(std::array::from_fn(|part| self.0[part] | other.0[part]))
     }
 
@@ -33,9 +33,9 @@ impl Shares {
 
 /// The invalidation tokens at the last validation by the database.
 #[derive(Clone, Copy, Debug)]
-pub struct Watch {
+pub struct InvalidationWatch {
     /// Shards of the channels the user listens to, valid while the token `listening` exists.
-    pub shares: Shares,
+    pub shares: ChannelShards,
     pub listening: u64,
     /// Hash of all tokens it depends on.
     pub hung: u64,
@@ -45,16 +45,16 @@ pub struct Watch {
     pub expires_at: Millis,
 }
 
-impl Watch {
+impl InvalidationWatch {
     /// Whether unchanged tokens still suffice now.
-    pub fn is_good(&self, now: Millis) -> bool {
+    pub fn is_fresh(&self, now: Millis) -> bool {
         let (asked, asked_at) = self.asked;
         asked.elapsed() < ASKED_EVERY && asked_at <= now && now < self.expires_at
     }
 }
 
 /// A hash of tokens in their order; `None` if one is missing.
-pub fn hung(tokens: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+pub fn hash_tokens(tokens: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for token in tokens {
         token?.hash(&mut hasher);
@@ -68,19 +68,19 @@ mod tests {
 
     #[test]
     fn shares_are_a_set() {
-        let mut shares = Shares::default();
+        let mut shares = ChannelShards::default();
         for share in [0, 63, 64, 255, 64] {
             shares.add(share);
         }
         assert_eq!(shares.iter().collect::<Vec<_>>(), [0, 63, 64, 255]);
-        assert_eq!(Shares::ALL.iter().count(), 256);
-        assert_eq!(shares.with(Shares::ALL), Shares::ALL);
+        assert_eq!(ChannelShards::ALL.iter().count(), 256);
+        assert_eq!(shares.union(ChannelShards::ALL), ChannelShards::ALL);
     }
 
     #[test]
     fn another_token_and_a_missing_one_are_seen() {
-        assert_eq!(hung([Some(1), Some(2)]), hung([Some(1), Some(2)]));
-        assert_ne!(hung([Some(1), Some(2)]), hung([Some(2), Some(1)]));
-        assert_eq!(hung([Some(1), None]), None);
+        assert_eq!(hash_tokens([Some(1), Some(2)]), hash_tokens([Some(1), Some(2)]));
+        assert_ne!(hash_tokens([Some(1), Some(2)]), hash_tokens([Some(2), Some(1)]));
+        assert_eq!(hash_tokens([Some(1), None]), None);
     }
 }

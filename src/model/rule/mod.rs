@@ -8,16 +8,16 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use super::alarm::Alarm;
+use super::alarm::AlarmTarget;
 use super::check;
 use crate::clock::Millis;
 use crate::error::{Error, Result};
 
-pub use columns::{Columns, text};
-pub use difference::{Difference, How, Known, difference};
-pub use row::{Row, at, rows};
-pub use schedule::Schedule;
-pub use words::Words;
+pub use columns::{ColumnValues, id_text};
+pub use difference::{DiffOptions, RowDiff, StoredRow, diff_rows};
+pub use row::{ResultRow, prepare_rows, row_name};
+pub use schedule::RuleSchedule;
+pub use words::PlaceholderText;
 
 /// Maximum columns of a key.
 const KEY_COLUMNS: usize = 8;
@@ -34,15 +34,15 @@ const LONGEST: Millis = 366 * 24 * 3_600_000;
 
 /// A rule's definition, without its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Definition {
+pub struct RuleDefinition {
     /// Code of the message type; its template renders the notifications.
     pub message_type: String,
     /// The query; `None` if an external system reports the rows.
-    pub scan: Option<Scan>,
+    pub scan: Option<ScheduledScan>,
     /// The columns that identify a row.
     pub key: Vec<String>,
-    pub audience: Audience,
-    pub resolve: Resolve,
+    pub audience: RowAudience,
+    pub resolve: ResolvePolicy,
     /// Consecutive complete runs without a row until it counts as gone.
     pub resolve_after: i64,
     /// Whether a changed row amends its notification.
@@ -53,12 +53,12 @@ pub struct Definition {
     /// A run with more new rows pauses the rule.
     pub max_new: usize,
     /// Where failures and automatic pauses are announced.
-    pub alarm: Option<Alarm>,
+    pub alarm: Option<AlarmTarget>,
 }
 
 /// A scheduled query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scan {
+pub struct ScheduledScan {
     /// Name of a configured source.
     pub source: String,
     pub sql: String,
@@ -70,13 +70,13 @@ pub struct Scan {
 
 /// Who is notified of a row. Texts may name columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Audience {
+pub enum RowAudience {
     Everyone,
     /// The subscribers to an action on a target.
     Reminder {
-        target_type: Words,
-        target_id: Words,
-        action: Words,
+        target_type: PlaceholderText,
+        target_id: PlaceholderText,
+        action: PlaceholderText,
     },
     /// The user with the id in this column.
     UserColumn(String),
@@ -86,7 +86,7 @@ pub enum Audience {
 
 /// What happens to a notification once its row is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Resolve {
+pub enum ResolvePolicy {
     /// It is retracted.
     #[default]
     Retract,
@@ -102,10 +102,10 @@ pub enum FirstRun {
     Raise,
 }
 
-impl Definition {
+impl RuleDefinition {
     /// How rows are compared in a run that begins at `now`; `complete_no` is its number if it is a complete run.
-    pub fn how(&self, complete_no: Option<i64>, now: Millis) -> How {
-        How {
+    pub fn diff_options(&self, complete_no: Option<i64>, now: Millis) -> DiffOptions {
+        DiffOptions {
             complete_no,
             resolve_after: self.resolve_after,
             amends: self.amends,
@@ -115,62 +115,62 @@ impl Definition {
 
     /// Fails if the definition is invalid.
     pub fn check(&self) -> Result<()> {
-        check::count("key", self.key.len(), KEY_COLUMNS)?;
+        check::at_most("key", self.key.len(), KEY_COLUMNS)?;
         if self.key.is_empty() {
             return Err(Error::bad_input("key", "must name at least one column"));
         }
-        check::codes("key", &self.key)?;
+        check::identifiers("key", &self.key)?;
         if let Some(place) = (1..self.key.len()).find(|place| self.key[..*place].contains(&self.key[*place])) {
             return Err(Error::bad_input(format!("key[{place}]"), "is named twice"));
         }
         if let Some(scan) = &self.scan {
-            scan.check().map_err(|error| error.within("scan"))?;
+            scan.check().map_err(|error| error.with_field_prefix("scan"))?;
         }
-        self.audience.check().map_err(|error| error.within("audience"))?;
-        within("resolveAfter", self.resolve_after, 1, RUNS)?;
+        self.audience.check().map_err(|error| error.with_field_prefix("audience"))?;
+        check_range("resolveAfter", self.resolve_after, 1, RUNS)?;
         if let Some(after) = self.repeat_after {
-            within("repeatAfterSeconds", after / 1000, REPEAT / 1000, LONGEST / 1000)?;
+            check_range("repeatAfterSeconds", after / 1000, REPEAT / 1000, LONGEST / 1000)?;
         }
-        within("maxNew", self.max_new, 1, MOST_NEW)?;
-        self.alarm.as_ref().map_or(Ok(()), |alarm| check::code("alarm.group", &alarm.group))
+        check_range("maxNew", self.max_new, 1, MOST_NEW)?;
+        self.alarm.as_ref().map_or(Ok(()), |alarm| check::identifier("alarm.group", &alarm.group))
     }
 }
 
-impl Scan {
+impl ScheduledScan {
     fn check(&self) -> Result<()> {
         check::body("sql", &self.sql, SQL_BYTES)?;
         if self.sql.trim().is_empty() {
             return Err(Error::bad_input("sql", "must be a SELECT"));
         }
         if let Some(timeout) = self.timeout {
-            within("timeoutMs", timeout, 1, 3_600_000)?;
+            check_range("timeoutMs", timeout, 1, 3_600_000)?;
         }
         self.schedule().map(drop)
     }
 
     /// The parsed schedule.
-    pub fn schedule(&self) -> Result<Schedule> {
-        Schedule::parse(&self.schedule, &self.time_zone)
+    pub fn schedule(&self) -> Result<RuleSchedule> {
+        RuleSchedule::parse(&self.schedule, &self.time_zone)
     }
 }
 
-impl Audience {
+impl RowAudience {
     fn check(&self) -> Result<()> {
         match self {
             Self::Everyone => Ok(()),
-            Self::UserColumn(column) => check::code("userColumn", column),
-            Self::GroupColumn(column) => check::code("groupColumn", column),
+            Self::UserColumn(column) => check::identifier("userColumn", column),
+            Self::GroupColumn(column) => check::identifier("groupColumn", column),
             Self::Reminder { target_type, target_id, action } => {
                 let words = [("targetType", target_type), ("targetId", target_id), ("action", action)];
                 words.into_iter().try_for_each(|(field, words)| {
-                    check::code(field, words.text()).map_err(|error| error.within("reminder"))
+                    check::identifier(field, words.text()).map_err(|error| error.with_field_prefix("reminder"))
                 })
             }
         }
     }
 }
 
-fn within<N: Copy + PartialOrd + std::fmt::Display>(field: &str, number: N, least: N, most: N) -> Result<()> {
+fn check_range<N: Copy + PartialOrd + std::fmt::Display>(field: &str, number: N, least: N, most: N) -> Result<()> {
     if number < least || number > most {
         return Err(Error::bad_input(field, format!("must be {least} to {most}, not {number}")));
     }

@@ -7,38 +7,38 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::columns::{Columns, text};
+use super::columns::{ColumnValues, id_text};
 use crate::error::{Error, Result};
 use crate::model::check;
 use crate::model::fingerprint::fingerprint;
-use crate::model::json::canonical;
+use crate::model::json::canonicalize;
 
 /// A row of a result.
 #[derive(Clone, Debug)]
-pub struct Row {
-    pub columns: Columns,
+pub struct ResultRow {
+    pub columns: ColumnValues,
     /// 128 bits of the SHA-256 of its key, as text.
     pub key_hash: String,
     /// 64 bits of the SHA-256 of all its columns, in canonical order.
     pub content_hash: i64,
 }
 
-impl Row {
+impl ResultRow {
     /// The key columns with their values.
-    pub fn key(&self, columns: &[String]) -> Columns {
+    pub fn key_values(&self, columns: &[String]) -> ColumnValues {
         columns.iter().filter_map(|column| Some((column.clone(), self.columns.get(column)?.clone()))).collect()
     }
 }
 
 /// Prepares the rows of a result. Fails if two rows have the same key, a key column is missing, or a row is too large
 /// for a notification.
-pub fn rows(all: Vec<Columns>, key: &[String]) -> Result<Vec<Row>> {
+pub fn prepare_rows(all: Vec<ColumnValues>, key: &[String]) -> Result<Vec<ResultRow>> {
     let mut places: HashMap<String, usize> = HashMap::with_capacity(all.len());
     let mut rows = Vec::with_capacity(all.len());
     for (place, columns) in all.into_iter().enumerate() {
-        let row = row(columns, key).map_err(|error| error.within(&at(place)))?;
+        let row = prepare_row(columns, key).map_err(|error| error.with_field_prefix(&row_name(place)))?;
         if let Some(other) = places.insert(row.key_hash.clone(), place) {
-            return Err(Error::bad_input(at(place), format!("has the same key as the row at {other}")));
+            return Err(Error::bad_input(row_name(place), format!("has the same key as the row at {other}")));
         }
         rows.push(row);
     }
@@ -46,14 +46,14 @@ pub fn rows(all: Vec<Columns>, key: &[String]) -> Result<Vec<Row>> {
 }
 
 /// The name of a row in errors.
-pub fn at(place: usize) -> String {
+pub fn row_name(place: usize) -> String {
     format!("rows[{place}]")
 }
 
-fn row(columns: Columns, key: &[String]) -> Result<Row> {
+fn prepare_row(columns: ColumnValues, key: &[String]) -> Result<ResultRow> {
     let mut said = Sha256::new();
     for column in key {
-        let text = text(&columns, column)?;
+        let text = id_text(&columns, column)?;
         check::body(column, &text, check::BODY_BYTES / 8)?;
         said.update(u64::try_from(text.len()).map_err(Error::internal)?.to_be_bytes());
         said.update(text);
@@ -61,10 +61,11 @@ fn row(columns: Columns, key: &[String]) -> Result<Row> {
     let key_hash = URL_SAFE_NO_PAD.encode(&said.finalize()[..16]);
     let written = serde_json::to_string(&columns).map_err(Error::internal)?;
     check::body("", &written, check::BODY_BYTES)?;
-    let mut sorted: Vec<(&String, Value)> = columns.iter().map(|(column, value)| (column, canonical(value))).collect();
+    let mut sorted: Vec<(&String, Value)> =
+        columns.iter().map(|(column, value)| (column, canonicalize(value))).collect();
     sorted.sort_by_key(|(column, _)| *column);
     let content_hash = fingerprint(&serde_json::to_vec(&sorted).map_err(Error::internal)?);
-    Ok(Row { columns, key_hash, content_hash })
+    Ok(ResultRow { columns, key_hash, content_hash })
 }
 
 #[cfg(test)]
@@ -73,9 +74,9 @@ mod tests {
 
     use super::*;
 
-    fn read(all: &[Value], key: &[&str]) -> Result<Vec<Row>> {
+    fn read(all: &[Value], key: &[&str]) -> Result<Vec<ResultRow>> {
         let all = all.iter().map(|row| row.as_object().expect("a row is an object").clone()).collect();
-        rows(all, &key.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>())
+        prepare_rows(all, &key.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]

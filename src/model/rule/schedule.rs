@@ -8,7 +8,7 @@ use croner::parser::{CronParser, Seconds, Year};
 
 use crate::clock::Millis;
 use crate::error::{Error, Result};
-use crate::model::zone::Zone;
+use crate::model::zone::IanaZone;
 
 /// Minimum period.
 const SHORTEST: Duration = Duration::from_secs(10);
@@ -17,19 +17,19 @@ const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 /// The schedule of a rule.
 #[derive(Debug)]
-pub enum Schedule {
+pub enum RuleSchedule {
     /// This many milliseconds after the last scan.
     Every(Millis),
     /// By a cron expression in a time zone.
-    At(Box<Cron>, Zone),
+    At(Box<Cron>, IanaZone),
 }
 
-impl Schedule {
+impl RuleSchedule {
     /// Parses a cron expression of five fields in an IANA time zone, or `@every` with a number of `s`, `m` or `h`.
     pub fn parse(text: &str, zone: &str) -> Result<Self> {
-        let zone = Zone::parse(zone)?;
+        let zone = IanaZone::parse(zone)?;
         if let Some(period) = text.strip_prefix("@every") {
-            return every(period.trim()).map(Self::Every);
+            return parse_interval(period.trim()).map(Self::Every);
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let refuse = |why: String| Error::bad_input("schedule", why);
@@ -41,7 +41,7 @@ impl Schedule {
             refuse(format!("{shape}: {cause}"))
         })?;
         let schedule = Self::At(Box::new(cron), zone);
-        match schedule.after(0) {
+        match schedule.next_after(0) {
             Some(_) => Ok(schedule),
             None => Err(refuse("never occurs".into())),
         }
@@ -49,7 +49,7 @@ impl Schedule {
 
     /// The next instant. When clocks are set back, a fixed time of day comes once; when clocks skip it, it comes at the
     /// change.
-    pub fn after(&self, now: Millis) -> Option<Millis> {
+    pub fn next_after(&self, now: Millis) -> Option<Millis> {
         match self {
             Self::Every(period) => Some(now + period),
             Self::At(cron, zone) => {
@@ -60,18 +60,18 @@ impl Schedule {
     }
 
     /// The next instant after this many failed runs: 2, 4, 8 or 16 times as far away.
-    pub fn after_failures(&self, now: Millis, failures: i64) -> Option<Millis> {
+    pub fn next_after_failures(&self, now: Millis, failures: i64) -> Option<Millis> {
         let times: Millis = 1 << failures.clamp(0, 4);
         if let Self::Every(period) = self {
             return Some(now + period.saturating_mul(times));
         }
-        let next = self.after(now)?;
-        let apart = self.after(next)? - next;
-        self.after((next - 1).saturating_add(apart.saturating_mul(times - 1)))
+        let next = self.next_after(now)?;
+        let apart = self.next_after(next)? - next;
+        self.next_after((next - 1).saturating_add(apart.saturating_mul(times - 1)))
     }
 }
 
-fn every(period: &str) -> Result<Millis> {
+fn parse_interval(period: &str) -> Result<Millis> {
     let refuse =
         || Error::bad_input("schedule", "must be \"@every\" and 10 s to a year, as in \"@every 30s\", 5m or 1h");
     let (number, unit) = period.split_at(period.len() - period.chars().next_back().map_or(0, char::len_utf8));
@@ -99,12 +99,12 @@ mod tests {
 
     /// The next instants, in local time.
     fn next(schedule: &str, zone: &str, from: &str, many: usize) -> Vec<String> {
-        let parsed = Schedule::parse(schedule, zone).expect("it is a schedule");
-        let place = Zone::parse(zone).expect("it is a zone");
+        let parsed = RuleSchedule::parse(schedule, zone).expect("it is a schedule");
+        let place = IanaZone::parse(zone).expect("it is a zone");
         let mut now = at(from);
         let mut all = Vec::new();
         for _ in 0..many {
-            now = parsed.after(now).expect("it goes on");
+            now = parsed.next_after(now).expect("it goes on");
             let shown = DateTime::<Utc>::from_timestamp_millis(now).expect("it is an instant").with_timezone(&place);
             all.push(shown.fixed_offset().format("%m-%d %H:%M %z").to_string());
         }
@@ -149,19 +149,19 @@ mod tests {
 
     #[test]
     fn seconds_pass_alike_everywhere() {
-        let every = Schedule::parse("@every 30s", "America/New_York").expect("it is a schedule");
-        assert_eq!(every.after(at("2026-03-08T06:59:50Z")), Some(at("2026-03-08T07:00:20Z")));
+        let every = RuleSchedule::parse("@every 30s", "America/New_York").expect("it is a schedule");
+        assert_eq!(every.next_after(at("2026-03-08T06:59:50Z")), Some(at("2026-03-08T07:00:20Z")));
     }
 
     #[test]
     fn failures_put_it_off_up_to_sixteen_times() {
-        let every = Schedule::parse("@every 10s", "UTC").expect("it is a schedule");
-        let waits: Vec<Option<Millis>> = (0..7).map(|failures| every.after_failures(0, failures)).collect();
+        let every = RuleSchedule::parse("@every 10s", "UTC").expect("it is a schedule");
+        let waits: Vec<Option<Millis>> = (0..7).map(|failures| every.next_after_failures(0, failures)).collect();
         assert_eq!(waits, [10, 20, 40, 80, 160, 160, 160].map(|seconds: Millis| Some(seconds * 1000)).to_vec());
-        let hourly = Schedule::parse("0 * * * *", "UTC").expect("it is a schedule");
+        let hourly = RuleSchedule::parse("0 * * * *", "UTC").expect("it is a schedule");
         let hour = 3_600_000;
-        assert_eq!(hourly.after_failures(5, 0), Some(hour));
-        assert_eq!(hourly.after_failures(5, 2), Some(4 * hour));
+        assert_eq!(hourly.next_after_failures(5, 0), Some(hour));
+        assert_eq!(hourly.next_after_failures(5, 2), Some(4 * hour));
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
             ("", "UTC", "schedule"),
             ("0 0 * * *", "Mars/Olympus", "timeZone"),
         ] {
-            let refused = Schedule::parse(schedule, zone).expect_err(schedule);
+            let refused = RuleSchedule::parse(schedule, zone).expect_err(schedule);
             assert!(matches!(&refused, Error::BadInput { field: of, .. } if of == field), "{schedule}: {refused:?}");
         }
     }

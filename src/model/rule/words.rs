@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Columns, text};
+use super::columns::{ColumnValues, id_text};
 use crate::error::{Error, Result};
 
 /// Text with placeholders `{{ column }}` for values of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Words(String);
+pub struct PlaceholderText(String);
 
-impl Words {
+impl PlaceholderText {
     /// Fails if braces do not name a column.
     pub fn parse(text: String) -> Result<Self> {
         let words = Self(text);
@@ -25,18 +25,18 @@ impl Words {
     }
 
     /// Fills in the values of a row.
-    pub fn filled(&self, row: &Columns) -> Result<String> {
+    pub fn fill(&self, row: &ColumnValues) -> Result<String> {
         let mut filled = String::with_capacity(self.0.len());
         for part in self.parts() {
             match part.map_err(|()| Error::internal("a text with columns was not validated"))? {
-                Part::Text(text) => filled.push_str(text),
-                Part::Column(column) => filled.push_str(&text(row, column)?),
+                TextPart::Text(text) => filled.push_str(text),
+                TextPart::Column(column) => filled.push_str(&id_text(row, column)?),
             }
         }
         Ok(filled)
     }
 
-    fn parts(&self) -> impl Iterator<Item = Result<Part<'_>, ()>> {
+    fn parts(&self) -> impl Iterator<Item = Result<TextPart<'_>, ()>> {
         let mut rest = self.0.as_str();
         std::iter::from_fn(move || {
             if rest.is_empty() {
@@ -45,7 +45,7 @@ impl Words {
             let Some(inside) = rest.strip_prefix("{{") else {
                 let (text, after) = rest.split_at(rest.find("{{").unwrap_or(rest.len()));
                 rest = after;
-                return Some(if text.contains("}}") { Err(()) } else { Ok(Part::Text(text)) });
+                return Some(if text.contains("}}") { Err(()) } else { Ok(TextPart::Text(text)) });
             };
             let Some((column, after)) = inside.split_once("}}") else {
                 rest = "";
@@ -53,12 +53,12 @@ impl Words {
             };
             rest = after;
             let column = column.trim();
-            Some(if column.is_empty() || column.contains('{') { Err(()) } else { Ok(Part::Column(column)) })
+            Some(if column.is_empty() || column.contains('{') { Err(()) } else { Ok(TextPart::Column(column)) })
         })
     }
 }
 
-enum Part<'a> {
+enum TextPart<'a> {
     Text(&'a str),
     Column(&'a str),
 }
@@ -73,7 +73,7 @@ mod tests {
         let Value::Object(row) = json!({ "id": 7, "place": "B 2", "on": true, "none": null, "list": [1] }) else {
             None?
         };
-        Words::parse(text.to_owned()).ok()?.filled(&row).ok()
+        PlaceholderText::parse(text.to_owned()).ok()?.fill(&row).ok()
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use minijinja::Environment;
 
-use super::filters::environment;
-use super::flaw::Flaw;
-use super::guard::guarded;
-use super::inserted::{finished, without_marks};
-use super::scene::Scene;
-use super::sink::Sink;
-use super::source::{Form, Source};
+use super::filters::shared_environment;
+use super::flaw::TemplateFlaw;
+use super::guard::guard_source;
+use super::inserted::{finish_text, without_marks};
+use super::scene::TemplateVariables;
+use super::sink::BoundedBuffer;
+use super::source::{TemplateSource, TextFormat};
 use crate::model::check::BODY_BYTES;
 
 /// Maximum bytes of a rendered text.
@@ -22,27 +22,29 @@ const LEAST: usize = 11 * 1024;
 const TOKEN: usize = 160;
 
 /// A compiled template.
-pub struct Compiled {
+pub struct CompiledTemplate {
     /// Contains only this template.
     environment: Environment<'static>,
-    form: Form,
+    form: TextFormat,
     /// The variables that it uses.
     names: BTreeSet<String>,
     weight: usize,
 }
 
-impl Compiled {
+impl CompiledTemplate {
     /// Compiles a source.
-    pub fn of(source: Source<'_>) -> Result<Self, Flaw> {
-        Self::in_form(source.text.form(), source.source)
+    pub fn compile(source: TemplateSource<'_>) -> Result<Self, TemplateFlaw> {
+        Self::compile_as(source.text.text_format(), source.source)
     }
 
     /// Compiles a source that does not belong to a message type.
-    pub fn in_form(form: Form, source: &str) -> Result<Self, Flaw> {
-        let guarded = guarded(&without_marks(source))?;
+    pub fn compile_as(form: TextFormat, source: &str) -> Result<Self, TemplateFlaw> {
+        let guarded = guard_source(&without_marks(source))?;
         let weight = LEAST + TOKEN * guarded.tokens + guarded.source.len();
-        let mut environment = environment();
-        environment.add_template_owned(form.name(), guarded.source).map_err(|error| Flaw::of_source(&error))?;
+        let mut environment = shared_environment();
+        environment
+            .add_template_owned(form.engine_name(), guarded.source)
+            .map_err(|error| TemplateFlaw::from_source_error(&error))?;
         Ok(Self { environment, form, names: guarded.names, weight })
     }
 
@@ -52,12 +54,12 @@ impl Compiled {
     }
 
     /// Renders it with these variables.
-    pub fn render(&self, scene: &Scene<'_>) -> Result<String, Flaw> {
-        let mut sink = Sink::with(ROOM);
-        let template = self.environment.get_template(self.form.name());
+    pub fn render(&self, scene: &TemplateVariables<'_>) -> Result<String, TemplateFlaw> {
+        let mut sink = BoundedBuffer::with_limit(ROOM);
+        let template = self.environment.get_template(self.form.engine_name());
         template
             .and_then(|template| template.render_captured_to(scene.values(&self.names), &mut sink).map(drop))
-            .map_err(|error| Flaw::of_rendering(&error))?;
-        Ok(finished(&sink.into_text(), self.form))
+            .map_err(|error| TemplateFlaw::from_render_error(&error))?;
+        Ok(finish_text(&sink.into_text(), self.form))
     }
 }

@@ -13,8 +13,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::inserted::{BEGIN, END, without_marks};
 use super::marks;
-use super::work::{ENTRY, count, lacks, spend, text};
-use crate::text::{characters, closed, cut};
+use super::work::{ENTRY, has_missing, spend, spend_text, spend_value};
+use crate::text::{character_count, close_directions, shorten_text};
 
 /// Maximum steps of one rendering, so that a loop in a template cannot block readers. A usual template takes fifty.
 const FUEL: u64 = 10_000;
@@ -70,19 +70,19 @@ const DIGITS: usize = 64;
 const PRECISION: i32 = 15;
 
 /// An environment without templates.
-pub fn environment() -> Environment<'static> {
-    static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(build);
+pub fn shared_environment() -> Environment<'static> {
+    static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(build_environment);
     ENVIRONMENT.clone()
 }
 
 /// Printing a missing name fails, because half a sentence would be shown; testing for it is allowed.
-fn build() -> Environment<'static> {
+fn build_environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_fuel(Some(FUEL));
-    environment.set_formatter(print);
+    environment.set_formatter(print_value);
     environment.set_auto_escape_callback(default_auto_escape_callback);
-    marks::add(&mut environment);
+    marks::add_mark_filters(&mut environment);
     add_filters(&mut environment);
     add_tests(&mut environment);
     environment
@@ -102,14 +102,17 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter(format!("join{}", marks::PRINTED), join_printed);
     environment.add_filter("last", last);
     environment.add_filter("length", length);
-    environment.add_filter("lower", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, str::to_lowercase));
+    environment
+        .add_filter("lower", |state: &mut State<'_, '_>, value: &Value| map_text(state, value, str::to_lowercase));
     environment.add_filter("replace", replace);
     environment.add_filter("round", round);
-    environment.add_filter("title", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, titled));
-    environment
-        .add_filter("trim", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, |text| text.trim().into()));
+    environment.add_filter("title", |state: &mut State<'_, '_>, value: &Value| map_text(state, value, title_case));
+    environment.add_filter("trim", |state: &mut State<'_, '_>, value: &Value| {
+        map_text(state, value, |text| text.trim().into())
+    });
     environment.add_filter("truncate", truncate);
-    environment.add_filter("upper", |state: &mut State<'_, '_>, value: &Value| mapped(state, value, str::to_uppercase));
+    environment
+        .add_filter("upper", |state: &mut State<'_, '_>, value: &Value| map_text(state, value, str::to_uppercase));
     environment.add_filter("urlencode", urlencode);
 }
 
@@ -120,7 +123,7 @@ fn add_tests(environment: &mut Environment<'_>) {
         value.as_i64().zip(by.as_i64()).is_some_and(|(value, by)| value.checked_rem(by) == Some(0))
     });
     environment.add_test("endingwith", |state: &mut State<'_, '_>, value: &Value, end: &Value| {
-        Ok::<_, Error>(text(state, value)?.ends_with(&*text(state, end)?))
+        Ok::<_, Error>(spend_text(state, value)?.ends_with(&*spend_text(state, end)?))
     });
     environment.add_test("even", tests::is_even);
     environment.add_test("false", tests::is_false);
@@ -132,7 +135,7 @@ fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("odd", tests::is_odd);
     environment.add_test("sequence", tests::is_sequence);
     environment.add_test("startingwith", |state: &mut State<'_, '_>, value: &Value, start: &Value| {
-        Ok::<_, Error>(text(state, value)?.starts_with(&*text(state, start)?))
+        Ok::<_, Error>(spend_text(state, value)?.starts_with(&*spend_text(state, start)?))
     });
     environment.add_test("string", tests::is_string);
     environment.add_test("true", tests::is_true);
@@ -145,14 +148,14 @@ fn is_missing(value: &Value) -> bool {
 }
 
 /// Prints a value and marks where it begins and ends (`inserted`). The engine prints nested lists and maps recursively.
-fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+fn print_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.is_undefined() {
         return Ok(());
     }
     if value.as_object().is_some() {
-        count(state, value)?;
+        spend_value(state, value)?;
     }
-    if lacks(value) {
+    if has_missing(value) {
         return Err(ErrorKind::UndefinedError.into());
     }
     if value.is_safe() {
@@ -168,21 +171,21 @@ fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Resu
 }
 
 /// Transforms a text into one at most three times as long; changing letters takes five times as long as copying.
-fn mapped(state: &mut State<'_, '_>, value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
-    let text = text(state, value)?;
+fn map_text(state: &mut State<'_, '_>, value: &Value, change: impl Fn(&str) -> String) -> Result<String, Error> {
+    let text = spend_text(state, value)?;
     spend(state, 4 * text.len())?;
     Ok(change(&text))
 }
 
 fn capitalize(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
-    mapped(state, value, |text| {
+    map_text(state, value, |text| {
         let mut rest = text.chars();
         let first: String = rest.next().into_iter().flat_map(char::to_uppercase).collect();
         first + &rest.as_str().to_lowercase()
     })
 }
 
-fn titled(text: &str) -> String {
+fn title_case(text: &str) -> String {
     let mut is_first = true;
     let mut titled = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -243,7 +246,7 @@ fn join(
     attribute: Option<&str>,
     kwargs: Kwargs,
 ) -> Result<String, Error> {
-    joined(state, value, between, attribute, kwargs, |text| closed(text).into_owned())
+    join_with(state, value, between, attribute, kwargs, |text| close_directions(text).into_owned())
 }
 
 /// Joins for printing: marks each entry as a value, but not the separator.
@@ -255,11 +258,11 @@ fn join_printed(
     kwargs: Kwargs,
 ) -> Result<Value, Error> {
     let apart = |text: &str| format!("{BEGIN}{}{END}", without_marks(text));
-    joined(state, value, between, attribute, kwargs, apart).map(Value::from_safe_string)
+    join_with(state, value, between, attribute, kwargs, apart).map(Value::from_safe_string)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the engine passes arguments by value")]
-fn joined(
+fn join_with(
     state: &mut State<'_, '_>,
     value: &Value,
     between: Option<&Value>,
@@ -268,11 +271,11 @@ fn joined(
     entry_of: impl Fn(&str) -> String,
 ) -> Result<String, Error> {
     if is_missing(value) {
-        return text(state, value).map(Into::into);
+        return spend_text(state, value).map(Into::into);
     }
     let between = between.cloned().or(kwargs.get("d")?);
-    let between = between.map_or(Ok(String::new()), |value| text(state, &value).map(Into::into))?;
-    let between = closed(&without_marks(&between)).into_owned();
+    let between = between.map_or(Ok(String::new()), |value| spend_text(state, &value).map(Into::into))?;
+    let between = close_directions(&without_marks(&between)).into_owned();
     let attribute = attribute.or(kwargs.get("attribute")?);
     kwargs.assert_all_used()?;
     let mut joined = String::new();
@@ -282,14 +285,14 @@ fn joined(
             joined.push_str(&between);
         }
         let entry = attribute.map_or(Ok(entry.clone()), |name| entry.get_attr(name))?;
-        joined.push_str(&entry_of(&text(state, &entry)?));
+        joined.push_str(&entry_of(&spend_text(state, &entry)?));
     }
     Ok(joined)
 }
 
 fn replace(state: &mut State<'_, '_>, value: &Value, from: &Value, to: &Value) -> Result<String, Error> {
-    let (value, from, to) = (text(state, value)?, text(state, from)?, text(state, to)?);
-    let to = closed(&to);
+    let (value, from, to) = (spend_text(state, value)?, spend_text(state, from)?, spend_text(state, to)?);
+    let to = close_directions(&to);
     let many = value.matches(&*from).count();
     spend(state, value.len() + many.saturating_mul(to.len()))?;
     Ok(value.replace(&*from, &to))
@@ -303,18 +306,18 @@ fn truncate(
     end: Option<&Value>,
 ) -> Result<String, Error> {
     let length = length.unwrap_or(255);
-    let end = end.map_or(Ok("…".into()), |end| text(state, end))?;
-    let text = text(state, value)?;
+    let end = end.map_or(Ok("…".into()), |end| spend_text(state, end))?;
+    let text = spend_text(state, value)?;
     spend(state, 4 * text.len().min(length.saturating_mul(4)))?;
-    Ok(cut(&text, length, &end, characters))
+    Ok(shorten_text(&text, length, &end, character_count))
 }
 
 fn urlencode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     if is_missing(value) {
-        return text(state, value).map(Into::into);
+        return spend_text(state, value).map(Into::into);
     }
-    count(state, value)?;
-    count(state, value)?;
+    spend_value(state, value)?;
+    spend_value(state, value)?;
     filters::urlencode(value)
 }
 
@@ -333,15 +336,15 @@ fn int(
     base: Option<u32>,
     kwargs: Kwargs,
 ) -> Result<Value, Error> {
-    filters::int(state, short(value)?, default, base, kwargs)
+    filters::int(state, check_short(value)?, default, base, kwargs)
 }
 
 fn float(state: &State<'_, '_>, value: &Value, default: Option<Value>, kwargs: Kwargs) -> Result<Value, Error> {
-    filters::float(state, short(value)?, default, kwargs)
+    filters::float(state, check_short(value)?, default, kwargs)
 }
 
 /// Checks that a value is short enough to be parsed as a number.
-fn short(value: &Value) -> Result<&Value, Error> {
+fn check_short(value: &Value) -> Result<&Value, Error> {
     if value.is_none() {
         return Err(ErrorKind::UndefinedError.into());
     }

@@ -6,7 +6,7 @@ use minijinja::{Error, ErrorKind};
 
 /// Why a template fails: a part that may be logged, and a detail that only the tenant may see.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
+pub struct TemplateFlaw {
     /// A description without any content of the template.
     pub kind: String,
     /// The line from 1 on, if known.
@@ -14,20 +14,20 @@ pub struct Flaw {
     detail: Option<String>,
 }
 
-impl Flaw {
+impl TemplateFlaw {
     /// A construct that templates may not use.
-    pub fn refused(kind: &'static str, line: impl Into<usize>, detail: impl Into<String>) -> Self {
+    pub fn not_allowed(kind: &'static str, line: impl Into<usize>, detail: impl Into<String>) -> Self {
         Self { kind: kind.into(), line: Some(line.into()), detail: Some(detail.into()) }
     }
 
     /// An error of the engine in a source.
-    pub fn of_source(error: &Error) -> Self {
+    pub fn from_source_error(error: &Error) -> Self {
         Self { kind: error.kind().to_string(), line: error.line(), detail: error.detail().map(Into::into) }
     }
 
     /// An error of the engine in a rendering. Its details are left out because they may contain values of the
     /// notification.
-    pub fn of_rendering(error: &Error) -> Self {
+    pub fn from_render_error(error: &Error) -> Self {
         let kind = match error.kind() {
             ErrorKind::OutOfFuel => "takes too much work".into(),
             ErrorKind::WriteFailure => "becomes too long".into(),
@@ -37,7 +37,7 @@ impl Flaw {
     }
 }
 
-impl Display for Flaw {
+impl Display for TemplateFlaw {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.kind)?;
         if let Some(line) = self.line {

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use super::source::Form;
-use crate::text::{Closing, closed, ends_paragraph, one_line, paragraphs, reorders};
+use super::source::TextFormat;
+use crate::text::{DirectionStack, close_directions, has_reordering, is_paragraph_end, normalize_lines, one_line};
 
 /// Mark the beginning and end of a value: noncharacters, which have no meaning in texts (Unicode, section 23.7).
 pub const BEGIN: &str = "\u{FDD0}";
@@ -32,24 +32,24 @@ pub fn mark_bytes(text: &[u8]) -> usize {
 }
 
 /// Makes the final text of one with marks.
-pub fn finished(text: &str, form: Form) -> String {
+pub fn finish_text(text: &str, form: TextFormat) -> String {
     let text = match form {
-        Form::Line => one_line(text),
-        Form::Lines => paragraphs(text),
-        Form::Html | Form::Link => Cow::Borrowed(text),
+        TextFormat::Line => one_line(text),
+        TextFormat::Lines => normalize_lines(text),
+        TextFormat::Html | TextFormat::Link => Cow::Borrowed(text),
     };
-    if form == Form::Link || !reorders(&text) {
+    if form == TextFormat::Link || !has_reordering(&text) {
         return text.replace(MARKS, "");
     }
     if let Some(value) = only_value(text.trim()) {
-        return closed(value).into_owned();
+        return close_directions(value).into_owned();
     }
-    let mut writer = Writer { text: String::with_capacity(text.len() * 2), ..Writer::new(form) };
+    let mut writer = IsolatingWriter { text: String::with_capacity(text.len() * 2), ..IsolatingWriter::new(form) };
     for (place, part) in text.split(MARKS).enumerate() {
         // Marks come in pairs and are not nested.
-        if place % 2 == 0 { writer.write(part) } else { writer.insert(part) }
+        if place % 2 == 0 { writer.write_text(part) } else { writer.write_value(part) }
     }
-    writer.closing.close(&mut writer.text);
+    writer.closing.close_all(&mut writer.text);
     writer.text
 }
 
@@ -61,7 +61,7 @@ fn only_value(text: &str) -> Option<&str> {
 
 /// The syntactic position in the template's HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum HtmlContext {
     Text,
     Tag,
     /// In an attribute's value with these quotes.
@@ -69,31 +69,37 @@ enum Place {
     Comment,
 }
 
-struct Writer {
+struct IsolatingWriter {
     text: String,
-    form: Form,
+    form: TextFormat,
     /// Directional controls that the template's own text has opened.
-    closing: Closing,
-    place: Place,
+    closing: DirectionStack,
+    place: HtmlContext,
     /// Whether the text ends within a URL; no isolate may be inserted there.
     is_in_url: bool,
 }
 
-impl Writer {
-    fn new(form: Form) -> Self {
-        Self { text: String::new(), form, closing: Closing::default(), place: Place::Text, is_in_url: false }
+impl IsolatingWriter {
+    fn new(form: TextFormat) -> Self {
+        Self {
+            text: String::new(),
+            form,
+            closing: DirectionStack::default(),
+            place: HtmlContext::Text,
+            is_in_url: false,
+        }
     }
 
     /// Writes the template's own text.
-    fn write(&mut self, part: &str) {
+    fn write_text(&mut self, part: &str) {
         for (at, character) in part.char_indices() {
-            if ends_paragraph(character) {
-                self.closing.close(&mut self.text);
+            if is_paragraph_end(character) {
+                self.closing.close_all(&mut self.text);
             }
-            if self.form == Form::Html {
-                self.place = self.place.after(character, &part[at..], &self.text);
+            if self.form == TextFormat::Html {
+                self.place = self.place.next_context(character, &part[at..], &self.text);
             }
-            if self.closing.read(character) {
+            if self.closing.accept_character(character) {
                 self.text.push(character);
             }
             self.is_in_url = !character.is_whitespace() && (self.is_in_url || self.text.ends_with("://"));
@@ -101,21 +107,21 @@ impl Writer {
     }
 
     /// Writes a value; each of its lines gets an isolate.
-    fn insert(&mut self, value: &str) {
-        if self.place != Place::Text {
+    fn write_value(&mut self, value: &str) {
+        if self.place != HtmlContext::Text {
             return self.text.push_str(value);
         }
-        let value = closed(value);
+        let value = close_directions(value);
         let is_url = ["https://", "http://"].iter().any(|scheme| value.starts_with(scheme))
             && !value.contains(char::is_whitespace)
-            && !reorders(&value);
+            && !has_reordering(&value);
         if is_url || (self.is_in_url && !value.contains(char::is_whitespace)) {
             self.is_in_url = true;
             return self.text.push_str(&value);
         }
         self.is_in_url = false;
-        for line in value.split_inclusive(ends_paragraph) {
-            let words = line.trim_end_matches(ends_paragraph);
+        for line in value.split_inclusive(is_paragraph_end) {
+            let words = line.trim_end_matches(is_paragraph_end);
             if !words.is_empty() {
                 self.text.push(ISOLATE);
                 self.text.push_str(words);
@@ -126,9 +132,9 @@ impl Writer {
     }
 }
 
-impl Place {
+impl HtmlContext {
     /// The position after a character: `rest` begins with it, and `before` is the text written so far.
-    fn after(self, character: char, rest: &str, before: &str) -> Self {
+    fn next_context(self, character: char, rest: &str, before: &str) -> Self {
         match (self, character) {
             (Self::Text, '<') if rest.starts_with("<!--") => Self::Comment,
             (Self::Text, '<')

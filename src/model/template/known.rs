@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::compiled::Compiled;
-use super::flaw::Flaw;
-use super::scene::Scene;
-use super::source::Source;
+use super::compiled::CompiledTemplate;
+use super::flaw::TemplateFlaw;
+use super::scene::TemplateVariables;
+use super::source::TemplateSource;
 
 /// Approximate bytes of compiled texts per catalogue, enough for 300 ordinary ones. Texts beyond that are compiled at
 /// each rendering, which takes less than a millisecond.
@@ -14,36 +14,45 @@ const KEPT: usize = 4 * 1024 * 1024;
 
 /// A text of a catalogue.
 #[derive(Default)]
-pub struct Known {
+pub struct LazyTemplate {
     /// The compiled text; `None` if there was no room to keep it; or why it cannot be compiled.
-    compiled: OnceLock<Result<Option<Compiled>, Flaw>>,
+    compiled: OnceLock<Result<Option<CompiledTemplate>, TemplateFlaw>>,
     /// The first error in rendering.
-    failed: OnceLock<Flaw>,
+    failed: OnceLock<TemplateFlaw>,
 }
 
-impl Known {
+impl LazyTemplate {
     /// Renders it. `kept` counts the bytes of the catalogue's compiled texts.
-    pub fn render(&self, source: Source<'_>, scene: &Scene<'_>, kept: &AtomicUsize) -> Result<String, Flaw> {
-        match self.compiled(source, kept) {
+    pub fn render(
+        &self,
+        source: TemplateSource<'_>,
+        scene: &TemplateVariables<'_>,
+        kept: &AtomicUsize,
+    ) -> Result<String, TemplateFlaw> {
+        match self.get_or_compile(source, kept) {
             Ok(Some(compiled)) => compiled.render(scene),
-            Ok(None) => Compiled::of(source)?.render(scene),
+            Ok(None) => CompiledTemplate::compile(source)?.render(scene),
             Err(flaw) => Err(flaw.clone()),
         }
     }
 
     /// Records an error, and returns it if it is the first.
-    pub fn fail(&self, flaw: Flaw) -> Option<&Flaw> {
+    pub fn record_failure(&self, flaw: TemplateFlaw) -> Option<&TemplateFlaw> {
         self.failed.set(flaw).ok().and_then(|()| self.failed.get())
     }
 
     /// The known error, if there is one.
-    pub fn flaw(&self, source: Source<'_>, kept: &AtomicUsize) -> Option<&Flaw> {
-        self.compiled(source, kept).as_ref().err().or_else(|| self.failed.get())
+    pub fn first_flaw(&self, source: TemplateSource<'_>, kept: &AtomicUsize) -> Option<&TemplateFlaw> {
+        self.get_or_compile(source, kept).as_ref().err().or_else(|| self.failed.get())
     }
 
-    fn compiled(&self, source: Source<'_>, kept: &AtomicUsize) -> &Result<Option<Compiled>, Flaw> {
+    fn get_or_compile(
+        &self,
+        source: TemplateSource<'_>,
+        kept: &AtomicUsize,
+    ) -> &Result<Option<CompiledTemplate>, TemplateFlaw> {
         self.compiled.get_or_init(|| {
-            let compiled = Compiled::of(source)?;
+            let compiled = CompiledTemplate::compile(source)?;
             let weight = compiled.weight();
             let has_room = kept.fetch_add(weight, Ordering::Relaxed) + weight <= KEPT;
             if !has_room {

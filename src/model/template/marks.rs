@@ -7,8 +7,8 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::inserted::without_marks;
-use super::work::{count, spend};
-use crate::text::closed;
+use super::work::{spend, spend_value};
+use crate::text::close_directions;
 
 /// Appended to operands that are read whole. Templates cannot name it, because it is not in `FILTERS`.
 pub const COUNTED: &str = "counted";
@@ -28,37 +28,37 @@ pub const MISSING: &str = "missing";
 pub const PRINTED: &str = "_printed";
 
 /// Adds the filters to an environment.
-pub fn add(environment: &mut Environment<'_>) {
-    environment.add_filter(COUNTED, counted);
-    environment.add_filter(EQUATED, equated);
-    environment.add_filter(FACTOR, factor);
-    environment.add_filter(INDEXED, indexed);
-    environment.add_filter(LITERAL, literal);
+pub fn add_mark_filters(environment: &mut Environment<'_>) {
+    environment.add_filter(COUNTED, count_value);
+    environment.add_filter(EQUATED, compared_value);
+    environment.add_filter(FACTOR, check_factor);
+    environment.add_filter(INDEXED, index_text);
+    environment.add_filter(LITERAL, literal_text);
     environment.add_filter(MISSING, |_: &Value| Value::UNDEFINED);
-    environment.add_filter(SUMMAND, summand);
+    environment.add_filter(SUMMAND, check_summand);
 }
 
 /// Also closes directional controls that a text opens, which would reorder the text after it.
-fn counted(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    count(state, value)?;
+fn count_value(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    spend_value(state, value)?;
     Ok(match value.as_str() {
-        Some(text) if !text.is_ascii() && !value.is_safe() => Value::from(closed(text)),
+        Some(text) if !text.is_ascii() && !value.is_safe() => Value::from(close_directions(text)),
         None if value.is_none() => Value::UNDEFINED,
         _ => value.clone(),
     })
 }
 
-fn equated(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    let value = counted(state, value)?;
+fn compared_value(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let value = count_value(state, value)?;
     Ok(if value.is_undefined() { Value::from(()) } else { value })
 }
 
 /// Only this filter creates safe strings, so they identify the template's own text.
-fn literal(value: &Value) -> Value {
+fn literal_text(value: &Value) -> Value {
     value.as_str().map_or_else(|| value.clone(), |text| Value::from_safe_string(without_marks(text).into_owned()))
 }
 
-fn factor(value: &Value) -> Result<Value, Error> {
+fn check_factor(value: &Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Number | ValueKind::Bool => Ok(value.clone()),
         ValueKind::Undefined => Err(ErrorKind::UndefinedError.into()),
@@ -66,24 +66,24 @@ fn factor(value: &Value) -> Result<Value, Error> {
     }
 }
 
-fn summand(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+fn check_summand(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     if value.as_object().is_some() {
         return Err(Error::new(ErrorKind::InvalidOperation, "only texts and numbers can be added"));
     }
-    counted(state, value)
+    count_value(state, value)
 }
 
-fn indexed(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+fn index_text(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let Some(text) = value.as_str() else { return Ok(value.clone()) };
     spend(state, text.len())?;
-    Ok(Value::from_object(Letters(text.to_owned())))
+    Ok(Value::from_object(GraphemeList(text.to_owned())))
 }
 
 /// A text as a sequence of grapheme clusters.
 #[derive(Debug)]
-struct Letters(String);
+struct GraphemeList(String);
 
-impl Object for Letters {
+impl Object for GraphemeList {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Seq
     }

@@ -6,14 +6,14 @@ use super::inserted::mark_bytes;
 
 /// A buffer with a maximum size. Marks around values do not count.
 #[derive(Debug)]
-pub struct Sink {
+pub struct BoundedBuffer {
     text: Vec<u8>,
     room: usize,
 }
 
-impl Sink {
+impl BoundedBuffer {
     /// An empty buffer for this many bytes.
-    pub fn with(room: usize) -> Self {
+    pub fn with_limit(room: usize) -> Self {
         Self { text: Vec::new(), room }
     }
 
@@ -24,7 +24,7 @@ impl Sink {
     }
 }
 
-impl Write for Sink {
+impl Write for BoundedBuffer {
     /// Fails if there is no room, which ends the rendering.
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         let left = self.room.checked_sub(bytes.len() - mark_bytes(bytes));

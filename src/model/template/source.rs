@@ -1,11 +1,11 @@
 //! Sources of templates.
 
 use crate::model::check;
-use crate::text::{characters, cut, is_visible};
+use crate::text::{character_count, is_visible, shorten_text};
 
 /// The templates of an item's three texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template {
+pub struct ItemTemplate {
     pub title: String,
     pub body: Option<String>,
     pub link: Option<String>,
@@ -13,7 +13,7 @@ pub struct Template {
 
 /// Templates for emails; each replaces one of the item's texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LetterTemplate {
+pub struct EmailTemplate {
     /// Replaces the title.
     pub subject: Option<String>,
     /// Replaces the body.
@@ -24,7 +24,7 @@ pub struct LetterTemplate {
 
 /// One of the texts of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
+pub enum TextKind {
     Title,
     Body,
     Link,
@@ -35,7 +35,7 @@ pub enum Text {
 
 /// The format of a rendered text; it decides how values are isolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TextFormat {
     Line,
     Lines,
     Html,
@@ -44,49 +44,52 @@ pub enum Form {
 
 /// The source of a text.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    pub text: Text,
+pub struct TemplateSource<'a> {
+    pub text: TextKind,
     pub source: &'a str,
 }
 
-impl Template {
+impl ItemTemplate {
     /// The texts that it has.
-    pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
-        let texts =
-            [(Text::Title, Some(&self.title)), (Text::Body, self.body.as_ref()), (Text::Link, self.link.as_ref())];
-        given(texts)
-    }
-
-    /// The source of a text; `None` if the template has none.
-    pub fn source(&self, text: Text) -> Option<Source<'_>> {
-        self.sources().find(|source| source.text == text)
-    }
-}
-
-impl LetterTemplate {
-    /// The texts that it has.
-    pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+    pub fn sources(&self) -> impl Iterator<Item = TemplateSource<'_>> {
         let texts = [
-            (Text::LetterSubject, self.subject.as_ref()),
-            (Text::LetterText, self.text.as_ref()),
-            (Text::LetterHtml, self.html.as_ref()),
+            (TextKind::Title, Some(&self.title)),
+            (TextKind::Body, self.body.as_ref()),
+            (TextKind::Link, self.link.as_ref()),
         ];
-        given(texts)
+        present_sources(texts)
     }
 
     /// The source of a text; `None` if the template has none.
-    pub fn source(&self, text: Text) -> Option<Source<'_>> {
+    pub fn source(&self, text: TextKind) -> Option<TemplateSource<'_>> {
         self.sources().find(|source| source.text == text)
     }
 }
 
-fn given(texts: [(Text, Option<&String>); 3]) -> impl Iterator<Item = Source<'_>> {
-    texts.into_iter().filter_map(|(text, source)| Some(Source { text, source: source? }))
+impl EmailTemplate {
+    /// The texts that it has.
+    pub fn sources(&self) -> impl Iterator<Item = TemplateSource<'_>> {
+        let texts = [
+            (TextKind::LetterSubject, self.subject.as_ref()),
+            (TextKind::LetterText, self.text.as_ref()),
+            (TextKind::LetterHtml, self.html.as_ref()),
+        ];
+        present_sources(texts)
+    }
+
+    /// The source of a text; `None` if the template has none.
+    pub fn source(&self, text: TextKind) -> Option<TemplateSource<'_>> {
+        self.sources().find(|source| source.text == text)
+    }
 }
 
-impl Text {
+fn present_sources(texts: [(TextKind, Option<&String>); 3]) -> impl Iterator<Item = TemplateSource<'_>> {
+    texts.into_iter().filter_map(|(text, source)| Some(TemplateSource { text, source: source? }))
+}
+
+impl TextKind {
     /// The name of the field in the API.
-    pub(super) fn field(self) -> &'static str {
+    pub(super) fn field_name(self) -> &'static str {
         match self {
             Self::Title => "title",
             Self::Body => "body",
@@ -98,22 +101,22 @@ impl Text {
     }
 
     /// The format of the rendered text.
-    pub(super) fn form(self) -> Form {
+    pub(super) fn text_format(self) -> TextFormat {
         match self {
-            Self::Title | Self::LetterSubject => Form::Line,
-            Self::Body | Self::LetterText => Form::Lines,
-            Self::LetterHtml => Form::Html,
-            Self::Link => Form::Link,
+            Self::Title | Self::LetterSubject => TextFormat::Line,
+            Self::Body | Self::LetterText => TextFormat::Lines,
+            Self::LetterHtml => TextFormat::Html,
+            Self::Link => TextFormat::Link,
         }
     }
 
     /// Trims a rendered text, and cuts a title to the maximum length of a title. `None` for an invisible title or an
     /// invalid link.
-    pub(super) fn shown(self, rendered: &str) -> Option<String> {
+    pub(super) fn clean_rendered(self, rendered: &str) -> Option<String> {
         let rendered = rendered.trim();
         match self {
             Self::Title | Self::LetterSubject => {
-                is_visible(rendered).then(|| cut(rendered, check::TITLE_CHARACTERS, "…", characters))
+                is_visible(rendered).then(|| shorten_text(rendered, check::TITLE_CHARACTERS, "…", character_count))
             }
             Self::Body | Self::LetterText if !is_visible(rendered) => Some(String::new()),
             Self::Body | Self::LetterText | Self::LetterHtml => Some(rendered.to_owned()),
@@ -122,9 +125,9 @@ impl Text {
     }
 }
 
-impl Form {
+impl TextFormat {
     /// The template's name in the engine, which escapes values in names that end with `.html`.
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn engine_name(self) -> &'static str {
         if self == Self::Html { "text.html" } else { "text" }
     }
 }

@@ -17,20 +17,20 @@ pub const ENTRY: usize = 32;
 const DEPTH: usize = 16;
 
 /// The remaining work.
-struct Left(usize);
+struct RemainingWork(usize);
 
 /// Spends `bytes` of work.
 pub fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
-    take(&mut state.get_or_insert_extension(Left(WORK)).0, bytes)
+    subtract_work(&mut state.get_or_insert_extension(RemainingWork(WORK)).0, bytes)
 }
 
 /// Spends the work of reading or writing a value once.
-pub fn count(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    weigh(value, 0, &mut state.get_or_insert_extension(Left(WORK)).0)
+pub fn spend_value(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    spend_nested(value, 0, &mut state.get_or_insert_extension(RemainingWork(WORK)).0)
 }
 
 /// A value as text; its work is spent.
-pub fn text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
+pub fn spend_text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
     let text = match value.kind() {
         ValueKind::String => Cow::Borrowed(value.as_str().unwrap_or_default()),
         ValueKind::None => return Err(ErrorKind::UndefinedError.into()),
@@ -44,43 +44,45 @@ pub fn text<'a>(state: &mut State<'_, '_>, value: &'a Value) -> Result<Cow<'a, s
 }
 
 /// Whether a value, already counted, is missing or contains a missing one.
-pub fn lacks(value: &Value) -> bool {
+pub fn has_missing(value: &Value) -> bool {
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => true,
-        ValueKind::Seq | ValueKind::Iterable => value.try_iter().is_ok_and(|mut entries| entries.any(|of| lacks(&of))),
+        ValueKind::Seq | ValueKind::Iterable => {
+            value.try_iter().is_ok_and(|mut entries| entries.any(|of| has_missing(&of)))
+        }
         ValueKind::Map => {
-            let is_there = |name: Value| value.get_item(&name).is_ok_and(|of| !lacks(&of));
+            let is_there = |name: Value| value.get_item(&name).is_ok_and(|of| !has_missing(&of));
             value.try_iter().is_ok_and(|mut names| !names.all(is_there))
         }
         _ => false,
     }
 }
 
-fn take(left: &mut usize, bytes: usize) -> Result<(), Error> {
+fn subtract_work(left: &mut usize, bytes: usize) -> Result<(), Error> {
     let after = left.checked_sub(bytes);
     *left = after.unwrap_or_default();
     after.map(drop).ok_or_else(|| ErrorKind::OutOfFuel.into())
 }
 
-fn weigh(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
+fn spend_nested(value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
     match value.kind() {
-        ValueKind::String => take(left, value.as_str().map_or(0, str::len)),
+        ValueKind::String => subtract_work(left, value.as_str().map_or(0, str::len)),
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
             let is_map = value.kind() == ValueKind::Map;
             if depth == DEPTH {
                 return Err(Error::new(ErrorKind::InvalidOperation, "lists and maps are nested too deeply"));
             }
             for entry in value.try_iter()? {
-                take(left, ENTRY)?;
+                subtract_work(left, ENTRY)?;
                 if is_map {
-                    weigh(&value.get_item(&entry)?, depth + 1, left)?;
+                    spend_nested(&value.get_item(&entry)?, depth + 1, left)?;
                 }
-                weigh(&entry, depth + 1, left)?;
+                spend_nested(&entry, depth + 1, left)?;
             }
             Ok(())
         }
         // Up to 330 characters.
-        ValueKind::Number if !value.is_integer() => take(left, ENTRY.max(value.to_string().len())),
-        _ => take(left, ENTRY),
+        ValueKind::Number if !value.is_integer() => subtract_work(left, ENTRY.max(value.to_string().len())),
+        _ => subtract_work(left, ENTRY),
     }
 }

@@ -4,7 +4,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 
 /// A GraphQL request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Requests {
+pub struct RequestLabels {
     /// The field at the top level. `many` if there are several, `none` if the request was refused before it was known.
     pub operation: String,
     /// `query`, `mutation`, `subscription` or `none`.
@@ -15,42 +15,42 @@ pub struct Requests {
 
 /// A query or mutation with its duration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Timed {
+pub struct RequestTimeLabels {
     /// `query` or `mutation`.
     pub kind: &'static str,
 }
 
 /// The kind of caller that used up its rate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Caller {
+pub struct CallerLabels {
     /// `user`, `service` or `admin`, or `nobody` for all callers without a token.
     pub caller: &'static str,
 }
 
 /// An HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Http {
+pub struct HttpLabels {
     /// The status, such as 200. 101 is a WebSocket.
     pub status: u16,
 }
 
 /// A client's connection that the server refused or closed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Why {
+pub struct ReasonLabels {
     /// `full`, `address` or `accept` for refused connections; `headers`, `idle` or `taking` for closed ones.
     pub why: &'static str,
 }
 
 /// A notification that was published.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Published {
+pub struct PublicationLabels {
     /// `announcement`, `reminder` or `message`.
     pub kind: &'static str,
 }
 
 /// Database connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Connections {
+pub struct PoolLabels {
     /// `shared`; on SQLite `read` and `write`.
     pub pool: &'static str,
     /// `idle` or `used`.
@@ -59,13 +59,13 @@ pub struct Connections {
 
 /// A completed run of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Ran {
+pub struct RuleRunLabels {
     pub outcome: &'static str,
 }
 
 /// A delivery attempt to the outside.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Deliveries {
+pub struct DeliveryLabels {
     /// `webhook`, `email`, `wechat` or `web_push`.
     pub channel: &'static str,
     /// `delivered`, `failed`, `dead` or `dropped`.
@@ -74,7 +74,7 @@ pub struct Deliveries {
 
 /// Destinations by state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Standing {
+pub struct DestinationLabels {
     /// `webhook`, `email`, `wechat` or `web_push`.
     pub channel: &'static str,
     /// `active`, `failing`, `paused` or `disabled`.

@@ -15,8 +15,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-pub use labels::{Caller, Connections, Deliveries, Http, Published, Ran, Requests, Standing, Timed, Why};
-use process::Process;
+pub use labels::{
+    CallerLabels, DeliveryLabels, DestinationLabels, HttpLabels, PoolLabels, PublicationLabels, ReasonLabels,
+    RequestLabels, RequestTimeLabels, RuleRunLabels,
+};
+use process::ProcessCollector;
 
 /// Buckets of request durations, in seconds. An overview takes about 1 ms, the longest allowed operation 10 s.
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -38,15 +41,15 @@ const REVISION: &str = match option_env!("TIDINGS_REVISION") {
 pub struct Metrics {
     registry: Registry,
     /// Completed GraphQL requests of all transports.
-    pub requests: Family<Requests, Counter>,
+    pub requests: Family<RequestLabels, Counter>,
     /// Duration of queries and mutations, from the moment that they were read.
-    pub request_time: Family<Timed, Histogram>,
+    pub request_time: Family<RequestTimeLabels, Histogram>,
     /// Queries and mutations in progress.
     pub in_flight: Gauge,
     /// Requests that were refused at once because too many were in progress.
     pub shed: Counter,
     /// Requests that were refused because their caller had used up its rate.
-    pub rate_limited: Family<Caller, Counter>,
+    pub rate_limited: Family<CallerLabels, Counter>,
     /// 1 while nodes count the callers' rates together, 0 while this node counts alone.
     pub rate_shared: Gauge,
     /// Operations counted by this node alone because Redis was unavailable or slow.
@@ -58,24 +61,24 @@ pub struct Metrics {
     /// Events that were delayed because their user had used up the bytes of a minute.
     pub events_slowed: Counter,
     /// Responses of all routes, by HTTP status.
-    pub http_answers: Family<Http, Counter>,
+    pub http_answers: Family<HttpLabels, Counter>,
     /// Open client connections, including WebSockets.
     pub http_connections: Gauge,
     /// Client connections that were closed at once, or could not be accepted.
-    http_connections_refused: Family<Why, Counter>,
+    http_connections_refused: Family<ReasonLabels, Counter>,
     /// Client connections that were closed because the client sent or read too little.
-    http_connections_dropped: Family<Why, Counter>,
+    http_connections_dropped: Family<ReasonLabels, Counter>,
     /// Published notifications.
-    pub published: Family<Published, Counter>,
+    pub published: Family<PublicationLabels, Counter>,
     /// Completed runs of rules.
-    pub rule_runs: Family<Ran, Counter>,
+    pub rule_runs: Family<RuleRunLabels, Counter>,
     /// Attempted deliveries to the outside.
-    pub deliveries: Family<Deliveries, Counter>,
+    pub deliveries: Family<DeliveryLabels, Counter>,
     /// Seconds from a notification's publication until a destination had accepted it, or from when an email was due
     /// until a relay had accepted it. First attempts only.
     pub delivery_delay: Histogram,
     /// Destinations of all tenants; the same on each node.
-    pub lanes: Family<Standing, Gauge>,
+    pub lanes: Family<DestinationLabels, Gauge>,
     /// Failed turns of tenants in background tasks.
     pub tenants_passed_over: Counter,
     /// Inboxes that a sync changed or advanced in the log.
@@ -117,17 +120,18 @@ pub struct Metrics {
     /// Database statements, without BEGIN and COMMIT, and without those of the bus.
     pub statements: Counter,
     /// Database connections at the time of the scrape.
-    connections: Family<Connections, Gauge>,
+    connections: Family<PoolLabels, Gauge>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut all = Registry::default();
-        all.register_collector(Box::new(Process::new()));
+        all.register_collector(Box::new(ProcessCollector::new()));
         let registry = all.sub_registry_with_prefix("tidings");
         let built = Info::new([("version", env!("CARGO_PKG_VERSION")), ("revision", REVISION)]);
         registry.register("build", "Version and commit of this build", built);
-        let request_time: Family<Timed, Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
+        let request_time: Family<RequestTimeLabels, Histogram> =
+            Family::new_with_constructor(|| Histogram::new(SECONDS));
         let time = "Duration of queries and mutations";
         registry.register_with_unit("request", time, Unit::Seconds, request_time.clone());
         let delivery_delay = Histogram::new(DELAYS);
@@ -144,65 +148,75 @@ impl Default for Metrics {
         registry.register_with_unit("clock_skew", skew, Unit::Seconds, clock_skew.clone());
         let pool_timeouts = "Requests for a database connection that timed out";
         registry.register("pool_timeouts", pool_timeouts, POOL_TIMEOUTS.clone());
-        let mut of = Of(registry);
+        let mut of = MetricBuilder(registry);
         let metrics = Self {
-            requests: of.counted("requests", "Completed GraphQL requests"),
+            requests: of.register_metric("requests", "Completed GraphQL requests"),
             request_time,
-            in_flight: of.counted("in_flight", "Queries and mutations in progress"),
-            shed: of.counted("shed", "Requests refused because too many were in progress"),
-            rate_limited: of.counted("rate_limited", "Requests refused because the caller exceeded its rate"),
-            rate_shared: of.counted("rate_shared", "Whether the nodes count rates together (1) or each for itself (0)"),
-            rate_alone: of
-                .counted("rate_alone", "Operations counted by this node alone, because Redis did not answer in time"),
-            unread_bytes: of.counted("unread_bytes", "Bytes of responses that clients have not read yet"),
-            unread_refused: of
-                .counted("unread_refused", "Responses to callers without a token refused because too many were unread"),
-            events_slowed: of.counted("events_slowed", "Events delayed because the user exceeded its bytes per minute"),
-            http_answers: of.counted("http_answers", "HTTP responses"),
-            http_connections: of.counted("http_connections", "Open client connections"),
-            http_connections_refused: of.counted("http_connections_refused", "Client connections refused"),
-            http_connections_dropped: of.counted(
+            in_flight: of.register_metric("in_flight", "Queries and mutations in progress"),
+            shed: of.register_metric("shed", "Requests refused because too many were in progress"),
+            rate_limited: of.register_metric("rate_limited", "Requests refused because the caller exceeded its rate"),
+            rate_shared: of
+                .register_metric("rate_shared", "Whether the nodes count rates together (1) or each for itself (0)"),
+            rate_alone: of.register_metric(
+                "rate_alone",
+                "Operations counted by this node alone, because Redis did not answer in time",
+            ),
+            unread_bytes: of.register_metric("unread_bytes", "Bytes of responses that clients have not read yet"),
+            unread_refused: of.register_metric(
+                "unread_refused",
+                "Responses to callers without a token refused because too many were unread",
+            ),
+            events_slowed: of
+                .register_metric("events_slowed", "Events delayed because the user exceeded its bytes per minute"),
+            http_answers: of.register_metric("http_answers", "HTTP responses"),
+            http_connections: of.register_metric("http_connections", "Open client connections"),
+            http_connections_refused: of.register_metric("http_connections_refused", "Client connections refused"),
+            http_connections_dropped: of.register_metric(
                 "http_connections_dropped",
                 "Client connections closed because the client sent or read too slowly",
             ),
-            published: of.counted("published", "Published notifications"),
-            rule_runs: of.counted("rule_runs", "Completed runs of rules"),
-            deliveries: of.counted("deliveries", "Attempted deliveries of all channels"),
+            published: of.register_metric("published", "Published notifications"),
+            rule_runs: of.register_metric("rule_runs", "Completed runs of rules"),
+            deliveries: of.register_metric("deliveries", "Attempted deliveries of all channels"),
             delivery_delay,
-            lanes: of.counted("lanes", "Destinations of all channels and tenants"),
+            lanes: of.register_metric("lanes", "Destinations of all channels and tenants"),
             tenants_passed_over: of
-                .counted("tenants_passed_over", "Tenants skipped by background tasks after an error"),
-            syncs: of.counted("syncs", "Inboxes synced with the log"),
-            items_made: of.counted("items_made", "Inbox items created by syncs"),
-            sessions: of.counted("sessions", "Open WebSockets and event streams"),
-            subscriptions: of.counted("subscriptions", "Open subscriptions"),
-            items_delivered: of.counted("items_delivered", "New items delivered to subscriptions"),
-            views_delivered: of.counted("views_delivered", "Views delivered to subscriptions"),
-            overviews_delivered: of.counted("overviews_delivered", "Overviews delivered to subscriptions"),
-            slow_readers: of.counted("slow_readers", "Subscriptions ended because the client read too slowly"),
+                .register_metric("tenants_passed_over", "Tenants skipped by background tasks after an error"),
+            syncs: of.register_metric("syncs", "Inboxes synced with the log"),
+            items_made: of.register_metric("items_made", "Inbox items created by syncs"),
+            sessions: of.register_metric("sessions", "Open WebSockets and event streams"),
+            subscriptions: of.register_metric("subscriptions", "Open subscriptions"),
+            items_delivered: of.register_metric("items_delivered", "New items delivered to subscriptions"),
+            views_delivered: of.register_metric("views_delivered", "Views delivered to subscriptions"),
+            overviews_delivered: of.register_metric("overviews_delivered", "Overviews delivered to subscriptions"),
+            slow_readers: of.register_metric("slow_readers", "Subscriptions ended because the client read too slowly"),
             bus_connected: of
-                .counted("bus_connected", "Whether messages of other nodes arrive over the bus (1) or not (0)"),
+                .register_metric("bus_connected", "Whether messages of other nodes arrive over the bus (1) or not (0)"),
             bus_lag,
-            bus_sent: of.counted("bus_sent", "Messages sent to other nodes over the bus"),
-            bus_lost: of.counted("bus_lost", "Messages of other nodes that did not arrive over the bus"),
-            board_hits: of.counted("board_hits", "Cached overviews validated by Redis"),
-            board_misses: of
-                .counted("board_misses", "Cached overviews validated by the database although Redis is configured"),
-            board_trusted: of
-                .counted("board_trusted", "Whether this node uses Redis to validate cached overviews (1) or not (0)"),
+            bus_sent: of.register_metric("bus_sent", "Messages sent to other nodes over the bus"),
+            bus_lost: of.register_metric("bus_lost", "Messages of other nodes that did not arrive over the bus"),
+            board_hits: of.register_metric("board_hits", "Cached overviews validated by Redis"),
+            board_misses: of.register_metric(
+                "board_misses",
+                "Cached overviews validated by the database although Redis is configured",
+            ),
+            board_trusted: of.register_metric(
+                "board_trusted",
+                "Whether this node uses Redis to validate cached overviews (1) or not (0)",
+            ),
             board_push_time,
             overview_drift: of
-                .counted("overview_drift", "Cached overviews that Redis called valid but the database did not"),
+                .register_metric("overview_drift", "Cached overviews that Redis called valid but the database did not"),
             clock_skew,
-            statements: of.counted("statements", "Database statements"),
-            connections: of.counted("connections", "Database connections"),
+            statements: of.register_metric("statements", "Database statements"),
+            connections: of.register_metric("connections", "Database connections"),
             registry: Registry::default(),
         };
         metrics.bus_connected.set(1);
         // Prometheus sees an increase only of a time series that it has seen before.
         for channel in ["webhook", "email", "wechat", "web_push"] {
             for outcome in ["delivered", "failed", "dead", "dropped"] {
-                metrics.deliveries.get_or_create(&Deliveries { channel, outcome }).inc_by(0);
+                metrics.deliveries.get_or_create(&DeliveryLabels { channel, outcome }).inc_by(0);
             }
         }
         Self { registry: all, ..metrics }
@@ -210,10 +224,10 @@ impl Default for Metrics {
 }
 
 /// A registry that is being built.
-struct Of<'a>(&'a mut Registry);
+struct MetricBuilder<'a>(&'a mut Registry);
 
-impl Of<'_> {
-    fn counted<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+impl MetricBuilder<'_> {
+    fn register_metric<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         let metric = M::default();
         self.0.register(name, help, metric.clone());
         metric
@@ -222,32 +236,32 @@ impl Of<'_> {
 
 impl Metrics {
     /// A request ended with this code after this time; `OK` without errors. Subscriptions have no time.
-    pub fn answered(&self, operation: &str, kind: &'static str, code: &str, took: Option<Duration>) {
-        let labels = Requests { operation: operation.to_owned(), kind, code: code.to_owned() };
+    pub fn record_request(&self, operation: &str, kind: &'static str, code: &str, took: Option<Duration>) {
+        let labels = RequestLabels { operation: operation.to_owned(), kind, code: code.to_owned() };
         self.requests.get_or_create(&labels).inc();
         if let Some(took) = took {
-            self.request_time.get_or_create(&Timed { kind }).observe(took.as_secs_f64());
+            self.request_time.get_or_create(&RequestTimeLabels { kind }).observe(took.as_secs_f64());
         }
     }
 
     /// A client's connection was refused for this reason.
-    pub fn refused(&self, why: &'static str) {
-        self.http_connections_refused.get_or_create(&Why { why }).inc();
+    pub fn record_refused_connection(&self, why: &'static str) {
+        self.http_connections_refused.get_or_create(&ReasonLabels { why }).inc();
     }
 
     /// A client's connection was closed for this reason.
-    pub fn dropped(&self, why: &'static str) {
-        self.http_connections_dropped.get_or_create(&Why { why }).inc();
+    pub fn record_dropped_connection(&self, why: &'static str) {
+        self.http_connections_dropped.get_or_create(&ReasonLabels { why }).inc();
     }
 
     /// A pool of this name has `size` connections, of which `idle` are idle.
-    pub fn pool(&self, pool: &'static str, size: usize, idle: usize) {
+    pub fn record_pool(&self, pool: &'static str, size: usize, idle: usize) {
         for (state, count) in [("idle", idle), ("used", size.saturating_sub(idle))] {
-            self.connections.get_or_create(&Connections { pool, state }).set(count.try_into().unwrap_or(i64::MAX));
+            self.connections.get_or_create(&PoolLabels { pool, state }).set(count.try_into().unwrap_or(i64::MAX));
         }
     }
 
-    /// All metrics as text, in the OpenMetrics format that Prometheus reads.
+    /// All metrics as text, in the `OpenMetrics` format that Prometheus reads.
     pub fn render(&self) -> String {
         let mut text = String::with_capacity(8192);
         // Writing into a String does not fail.

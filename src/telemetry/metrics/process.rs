@@ -13,12 +13,12 @@ use crate::clock::Clock;
 
 /// Reads the metrics from the system at each scrape.
 #[derive(Debug)]
-pub struct Process {
+pub struct ProcessCollector {
     /// In seconds since 1970.
     started_at: f64,
 }
 
-impl Process {
+impl ProcessCollector {
     /// For a process that has just started.
     pub fn new() -> Self {
         #[expect(clippy::cast_precision_loss, reason = "f64 holds these milliseconds exactly")]
@@ -26,7 +26,7 @@ impl Process {
     }
 }
 
-impl Collector for Process {
+impl Collector for ProcessCollector {
     fn encode(&self, mut to: DescriptorEncoder<'_>) -> fmt::Result {
         let mut gauge = |name, help, value: Option<f64>| match value {
             Some(value) => {
@@ -36,9 +36,9 @@ impl Collector for Process {
             None => Ok(()),
         };
         gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970", Some(self.started_at))?;
-        gauge("process_resident_memory_bytes", "Resident memory of the process, in bytes", resident())?;
+        gauge("process_resident_memory_bytes", "Resident memory of the process, in bytes", resident_bytes())?;
         gauge("process_open_fds", "Open files and connections", open_files())?;
-        gauge("process_max_fds", "Maximum number of open files and connections", most_files())?;
+        gauge("process_max_fds", "Maximum number of open files and connections", max_files())?;
         if let Some(seconds) = cpu_seconds() {
             let (name, help) = ("process_cpu_seconds", "User and system CPU time of the process, in seconds");
             let counter = ConstCounter::new(seconds);
@@ -68,7 +68,7 @@ fn cpu_seconds() -> Option<f64> {
     None
 }
 
-fn resident() -> Option<f64> {
+fn resident_bytes() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kibibytes| kibibytes * 1024.0)
@@ -80,7 +80,7 @@ fn open_files() -> Option<f64> {
     Some(f64::from(count - 1))
 }
 
-fn most_files() -> Option<f64> {
+fn max_files() -> Option<f64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

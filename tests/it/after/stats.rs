@@ -3,14 +3,14 @@
 use chrono::TimeDelta;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::domain::tally::count;
+use tidings::domain::tally::update_counters;
 
 use super::{announce, look_at, retract};
 use crate::support::{TestApp, everyone, on_every_database};
 
 /// Returns `audience/delivered/read` after counting.
 async fn stats(app: &TestApp, id: &Value) -> String {
-    count(&app.app).await.unwrap();
+    update_counters(&app.app).await.unwrap();
     let stats = look_at(&app.admin(), id).await["stats"].take();
     format!("{}/{}/{}", stats["audienceSize"], stats["deliveredCount"], stats["readCount"])
 }
@@ -72,7 +72,7 @@ on_every_database! {
                 sent.push((kind, user, of["id"].clone()));
             }
         }
-        let (few, ()) = app.statements_of(async { count(&app.app).await.unwrap() }).await;
+        let (few, ()) = app.statements_of(async { update_counters(&app.app).await.unwrap() }).await;
         let mut counted = Vec::new();
         for (kind, user, id) in &sent {
             counted.push((*kind, *user, stats(app, id).await.split('/').next().unwrap().to_owned()));
@@ -85,7 +85,7 @@ on_every_database! {
         for n in 0..50 {
             operator.announce(["news", "muted"][n % 2], everyone(), "more").await;
         }
-        let (many, ()) = app.statements_of(async { count(&app.app).await.unwrap() }).await;
+        let (many, ()) = app.statements_of(async { update_counters(&app.app).await.unwrap() }).await;
         assert!(many <= few, "{few} statements for 8 announcements, {many} for 50");
         assert_eq!(stats(app, &notification(app, "more").await).await.split('/').next(), Some("4"));
     }
@@ -269,7 +269,7 @@ on_every_database! {
         let query = "query($id: ID!) { sentNotification(id: $id) { stats { deliveredCount readCount } \
             statsByHour { at deliveredCount readCount } } }";
         let look = async || {
-            count(&app.app).await.unwrap();
+            update_counters(&app.app).await.unwrap();
             operator.ask(query, json!({ "id": id })).await["sentNotification"].take()
         };
         assert_eq!(look().await["statsByHour"], json!([]));
@@ -299,7 +299,7 @@ on_every_database! {
         let of = |title: &str| all["sentNotifications"]["nodes"].as_array().unwrap().iter().find(|of| of["title"] == title).unwrap()["statsByHour"].clone();
         assert_eq!(of("to one"), json!([]));
         assert_eq!(of("not looked at"), json!([{ "deliveredCount": 3, "readCount": 0 }, { "deliveredCount": 0, "readCount": 2 }]));
-        let stranger = app.stranger("ops", tidings::auth::Role::Admin).ask(list, json!({})).await;
+        let stranger = app.stranger("ops", tidings::auth::CallerRole::Admin).ask(list, json!({})).await;
         assert_eq!(stranger["sentNotifications"]["nodes"], json!([]));
     }
 
@@ -329,7 +329,7 @@ on_every_database! {
         let other = TestApp::configured(app.app.config.clone()).await;
         for _ in 0..3 {
             // The loser of the race returns an error and retries later.
-            let _ = tokio::join!(count(&app.app), count(&other.app), count(&app.app));
+            let _ = tokio::join!(update_counters(&app.app), update_counters(&other.app), update_counters(&app.app));
         }
         assert_eq!(stats(app, &sent["id"]).await, "20/20/20");
         other.app.db.close().await;

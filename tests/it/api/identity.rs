@@ -1,7 +1,7 @@
 //! Ids are unique within a type, and every object with an id is found by it.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::support::{Actor, Kind, TestApp, everyone, on_every_database, with};
 
@@ -54,7 +54,7 @@ on_every_database! {
             assert_eq!(kind(&ada, id).await, name);
         }
         // Neither another user nor another tenant finds her objects.
-        let (ben, stranger) = (app.user("ben"), app.stranger("shop", Role::Service));
+        let (ben, stranger) = (app.user("ben"), app.stranger("shop", CallerRole::Service));
         for (name, id) in own {
             let is_common = matches!(name, "UserGroup" | "MessageType" | "TopicTarget");
             assert_eq!(kind(&ben, id).await, if is_common { json!(name) } else { Value::Null }, "{name}");
@@ -124,7 +124,7 @@ on_every_database! {
                 let found = if who.split(' ').any(|of| of == *caller) { json!(name) } else { Value::Null };
                 assert_eq!(kind(actor, id).await, found, "{name} by {caller}");
             }
-            for role in [Role::Admin, Role::Service, Role::User] {
+            for role in [CallerRole::Admin, CallerRole::Service, CallerRole::User] {
                 let found = if *name == "TopicTarget" { json!(name) } else { Value::Null };
                 assert_eq!(kind(&app.stranger("ada", role), id).await, found, "{name} by a {role:?} of another tenant");
             }

@@ -1,7 +1,7 @@
 //! Requests and responses on the wire as client tools write and read them.
 
 use serde_json::{Value, json};
-use tidings::config::operations::hash;
+use tidings::config::operations::sha256_hex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -26,13 +26,13 @@ async fn lists_of_operations_are_taken_as_tools_write_them() {
     // The formats of the Relay compiler and of GraphQL Code Generator.
     for file in [manifest, json!({ "abc": WHO })] {
         std::fs::write(&path, file.to_string()).unwrap();
-        let settings = |settings: &mut tidings::config::Config| settings.wire.operations = Some(path.clone());
+        let settings = |settings: &mut tidings::config::ServerConfig| settings.wire.operations = Some(path.clone());
         with_settings(Kind::Sqlite, settings, async |app| {
             let named = [
                 json!({ "id": "abc", "variables": {} }),
                 json!({ "documentId": "abc" }),
                 json!({ "extensions": { "documentId": "abc" } }),
-                json!({ "extensions": { "persistedQuery": { "version": 1, "sha256Hash": hash(WHO) } }, "operationName": "Who" }),
+                json!({ "extensions": { "persistedQuery": { "version": 1, "sha256Hash": sha256_hex(WHO) } }, "operationName": "Who" }),
             ];
             for body in named {
                 assert_eq!(post(app, &body).await["data"]["viewer"]["user"]["id"], "ada", "{body}");
@@ -46,7 +46,7 @@ async fn lists_of_operations_are_taken_as_tools_write_them() {
     }
     let other = json!({ "format": "some-manifest", "version": 1, "operations": [] });
     std::fs::write(&path, other.to_string()).unwrap();
-    let error = tidings::config::operations::Operations::open(&path).await.unwrap_err().to_string();
+    let error = tidings::config::operations::PersistedOperations::load(&path).await.unwrap_err().to_string();
     assert!(error.contains("some-manifest"), "{error}");
 }
 

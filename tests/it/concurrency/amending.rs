@@ -57,8 +57,8 @@ on_every_database! {
                 *readers.entry(title).or_insert(0) += 1;
             }
         }
-        sweep::sweep(&app.app).await.expect("what is old goes");
-        tally::count(&app.app).await.expect("all are counted");
+        sweep::sweep_all(&app.app).await.expect("what is old goes");
+        tally::update_counters(&app.app).await.expect("all are counted");
         check_stats(app, &sent, &readers).await;
     }
 }
@@ -182,8 +182,8 @@ async fn read(node: &TestApp, user: &str, is_over: &AtomicBool) {
 async fn work(node: &TestApp, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         notification::publish_due(&node.app).await.expect("what is due goes out");
-        sweep::sweep(&node.app).await.expect("what is old goes");
-        tally::count(&node.app).await.expect("all are counted");
+        sweep::sweep_all(&node.app).await.expect("what is old goes");
+        tally::update_counters(&node.app).await.expect("all are counted");
     }
 }
 

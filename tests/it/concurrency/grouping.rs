@@ -78,21 +78,21 @@ on_every_database! {
         service.ask("mutation { deleteUserGroup(code: \"crew\") { deletedId } other: deleteUserGroup(code: \"quiet\") { deletedId } }", json!({})).await;
 
         // The rows stay until they are counted.
-        pending::work(&app.app).await.unwrap();
+        pending::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 4);
-        tally::count(&app.app).await.unwrap();
+        tally::update_counters(&app.app).await.unwrap();
         app.advance(chrono::TimeDelta::minutes(1));
-        pending::work(&app.app).await.unwrap();
+        pending::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 2, "those of bob and cyd, who have not looked");
         assert_eq!(many(app, "inbox_item").await, 1, "nobody else's inbox was made");
 
         assert_eq!(app.user("bob").titles(json!({})).await, ["to the crew"]);
         app.advance(chrono::TimeDelta::hours(2));
-        pending::work(&app.app).await.unwrap();
+        pending::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 1);
         app.advance(chrono::TimeDelta::days(31));
-        tidings::domain::chore::sweep::sweep(&app.app).await.unwrap();
-        pending::work(&app.app).await.unwrap();
+        tidings::domain::chore::sweep::sweep_all(&app.app).await.unwrap();
+        pending::run_due_jobs(&app.app).await.unwrap();
         assert_eq!((many(app, "subscription").await, many(app, "job").await), (0, 0));
         assert_eq!(many(app, "channel WHERE kind <> 0").await, 0);
         assert_eq!(many(app, "users WHERE subscription_count <> 0").await, 0);

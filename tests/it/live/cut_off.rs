@@ -50,7 +50,7 @@ async fn comes_to_show(stream: &mut Socket, user: &Actor<'_>, app: &TestApp) {
     while shown != fresh(user).await {
         assert!(Instant::now() < until, "{shown:#} instead of {:#}", fresh(user).await);
         // As the server does every second.
-        live::poll(&app.app, &app.live).await.expect("the log can be looked at");
+        live::poll_changes(&app.app, &app.live).await.expect("the log can be looked at");
         if let Ok(mut data) = timeout(Duration::from_millis(100), stream.data()).await {
             shown = data["overviewChanged"]["overview"].take();
             shown["cursor"].take();
@@ -139,7 +139,7 @@ on_every_database! {
         mute.service().ask(AMEND, json!({ "id": announced, "title": "another text" })).await;
         comes_to_show(&mut stream, &app.user("ada"), app).await;
         for _ in 0..60 {
-            live::poll(&app.app, &app.live).await.expect("the log can be looked at");
+            live::poll_changes(&app.app, &app.live).await.expect("the log can be looked at");
         }
         app.service().remind("comment", "plan", "comment", None, "about the plan").await;
         assert_eq!(feed.title().await, "about the plan");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tidings::http::Server;
 use tokio::time::{Instant, interval};
 
@@ -16,8 +16,8 @@ fn init(token: &str) -> Value {
 /// A token of `ada` that expires in some seconds.
 fn brief(app: &TestApp, seconds: i64) -> String {
     let exp = app.now().timestamp() + seconds;
-    let claims = Claims { tenant: "acme".into(), sub: "ada".into(), role: Role::User, exp, scope: None };
-    sign(SECRET, &claims).unwrap()
+    let claims = TokenClaims { tenant: "acme".into(), sub: "ada".into(), role: CallerRole::User, exp, scope: None };
+    sign_claims(SECRET, &claims).unwrap()
 }
 
 #[tokio::test]
@@ -370,7 +370,7 @@ async fn a_subscription_is_written_as_any_query_and_has_one_field() {
 
 #[tokio::test]
 async fn a_socket_has_so_many_messages_a_minute() {
-    let change = |settings: &mut tidings::config::Config| settings.limits.socket_rate = 6;
+    let change = |settings: &mut tidings::config::ServerConfig| settings.limits.socket_rate = 6;
     with_settings(Kind::Sqlite, change, async |app| {
         let node = app.listen().await;
         let mut socket = Socket::open(&node.address, &app.user("ada").token).await;

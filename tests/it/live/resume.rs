@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Process, SECRET, Socket, everyone, on_every_database, with};
@@ -120,9 +120,9 @@ async fn a_slow_reader_is_told_to_resume_and_costs_nobody_anything() {
     .await;
 }
 
-fn token(sub: &str, role: Role) -> String {
-    let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
-    sign(SECRET, &claims).unwrap()
+fn token(sub: &str, role: CallerRole) -> String {
+    let claims = TokenClaims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
+    sign_claims(SECRET, &claims).unwrap()
 }
 
 /// The number of announcements of each of eight senders.
@@ -133,7 +133,7 @@ const EACH: usize = 40;
 async fn survives_a_kill(kind: Kind) {
     let Some(database) = kind.migrated().await else { return };
     let mut server = Process::start(&database.url).await;
-    let (admin, ada) = (token("operator", Role::Admin), token("ada", Role::User));
+    let (admin, ada) = (token("operator", CallerRole::Admin), token("ada", CallerRole::User));
     let define = "mutation { saveMessageType(input: { code: \"release\", title: \"Releases\" }) { code } }";
     server.ask(&admin, define, json!({})).await.expect("the type is defined");
     let data = server.ask(&ada, "{ viewer { overview { cursor } } }", json!({})).await.expect("there is an overview");
@@ -180,7 +180,7 @@ async fn survives_a_kill(kind: Kind) {
 }
 
 async fn send_all(address: &str, sender: usize, sent: &AtomicUsize) {
-    let token = token("shop", Role::Service);
+    let token = token("shop", CallerRole::Service);
     let client = reqwest::Client::new();
     let query = "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { replayed } }";
     for number in 0..EACH {

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::domain::tenant;
 
 use crate::after::{retract, update};
@@ -89,7 +89,7 @@ on_every_database! {
 
     async fn who_takes_an_amendment_into_an_inbox_tells_it(app) {
         app.admin().define_type("doc").await;
-        let (acme, ada) = (tenant::named(&app.app, "acme").await.unwrap(), app.user("ada"));
+        let (acme, ada) = (tenant::get_or_create(&app.app, "acme").await.unwrap(), app.user("ada"));
         let expiring = Some(json!({ "expiresAt": "2100-01-01T00:00:00Z" }));
         for (audience, patch) in [(everyone(), None), (json!({ "users": ["ada"] }), None), (everyone(), expiring)] {
             let id = json!(app.service().announce("doc", audience, "wrong").await);
@@ -102,7 +102,7 @@ on_every_database! {
             ada.titles(json!({})).await;
             let told = std::iter::from_fn(|| notices.try_recv().ok());
             assert_eq!(told.map(|notice| notice.changed.len()).sum::<usize>(), 1, "{patch:?}");
-            app.app.hub.ignore(acme.id);
+            app.app.hub.remove_listener(acme.id);
         }
     }
 
@@ -262,7 +262,7 @@ async fn what_depends_on_variables_is_answered_to_each_and_what_is_anothers_to_n
         let named = json!({ "title": "from Ben", "sender": { "name": "Ben" } });
         assert_eq!(ada.data().await["itemReceived"]["node"], named);
         assert_eq!(bob.data().await["itemReceived"]["node"], json!({ "title": "from Ben" }));
-        assert_eq!(app.stranger("ada", Role::User).titles(json!({})).await, Vec::<String>::new());
+        assert_eq!(app.stranger("ada", CallerRole::User).titles(json!({})).await, Vec::<String>::new());
         drop((ada, bob));
         node.stop().await;
     })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Socket, TestApp, everyone, with_settings};
@@ -15,7 +15,7 @@ fn repeated(times: usize) -> String {
     format!("subscription {{ itemReceived {{ cursor node {{ title {bodies} }} }} }}")
 }
 
-fn bytes_a_minute(bytes: u32) -> impl FnOnce(&mut Config) {
+fn bytes_a_minute(bytes: u32) -> impl FnOnce(&mut ServerConfig) {
     move |settings| settings.limits.event_bytes = bytes
 }
 

@@ -7,8 +7,8 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::domain::chore::Chore;
+use tidings::auth::CallerRole;
+use tidings::domain::chore::ScheduledTask;
 use tidings::hub::Notice;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
@@ -316,7 +316,7 @@ on_every_database! {
         leave(app, "team", &["ada"]).await;
         assert_eq!(ada.view().await, seen("team", 0, ""));
         // A notice that arrives late or twice.
-        app.app.hub.tell(Notice::visits(view.tenant_id, view.id, &[visit.user_id]));
+        app.app.hub.publish(Notice::view_visits(view.tenant_id, view.id, &[visit.user_id]));
         assert!(ada.is_silent(150).await, "it was told before");
         drop(ada);
         node.stop().await;
@@ -482,12 +482,12 @@ on_every_database! {
     }
 
     async fn other_tenants_never_hear(app) {
-        let strangers = app.stranger("shop", Role::Service);
+        let strangers = app.stranger("shop", CallerRole::Service);
         join(app, "team", &["ada"]).await;
         strangers.ask(JOIN, json!({ "key": key("team"), "users": ["ada"] })).await;
         let node = app.listen().await;
         let mut ours = watch(app, &node, "ada", VIEWS, json!({ "keys": [key("team")] })).await;
-        let token = app.stranger("ada", Role::User).token;
+        let token = app.stranger("ada", CallerRole::User).token;
         let mut theirs = Socket::subscribed(&node.address, &token, VIEWS, json!({})).await;
         let mut totals = Socket::subscribed(&node.address, &token, TOTALS, json!({})).await;
         until_total(&mut totals, 0).await;
@@ -508,7 +508,7 @@ on_every_database! {
         join(app, "team", &["ada"]).await;
         record(app, &[activity("team", None, "1")]).await;
         app.advance(TimeDelta::days(400));
-        assert!(Chore::Sweep.is_ours(&app.app).await.unwrap(), "the server leaves the sweep to the test");
+        assert!(ScheduledTask::Sweep.try_claim(&app.app).await.unwrap(), "the server leaves the sweep to the test");
         let node = app.listen().await;
         let mut totals = watch(app, &node, "ada", TOTALS, json!({})).await;
         until_total(&mut totals, 1).await;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::inbox::{address, define, letters, save_relay};
 use crate::support::relay::{Asks, Relay, Reply};
@@ -36,7 +36,7 @@ on_every_database! {
         for title in ["1", "2", "3", "4", "5", "6"] {
             app.admin().announce("news", everyone(), title).await;
         }
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(letters(&relay).len(), 120, "the others have all of theirs, and no time has passed");
         assert_relay_is_well(app).await;
@@ -78,7 +78,7 @@ on_every_database! {
         define(app, "news", "ALWAYS", 20 * 24 * 60).await;
         address(app, &["ada"]).await;
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         app.advance(TimeDelta::days(20));
         let first_at = app.now();

@@ -4,7 +4,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 use tower::ServiceExt;
 
 use super::inbox::{address, define, letters, save_relay};
@@ -39,7 +39,7 @@ async fn start(app: &TestApp, users: &[&str]) -> Relay {
 /// Advances the clock by this many hours, and delivers everything due.
 async fn later(app: &TestApp, hours: i64) {
     app.advance(TimeDelta::hours(hours));
-    settle(app, &Lanes::default()).await;
+    settle(app, &DeliveryWorkers::default()).await;
 }
 
 /// The titles that an email lists, in order, from its text part: unencoded characters in these tests.
@@ -171,9 +171,9 @@ on_every_database! {
         for hour in 0..80 {
             let before = relay.got().len();
             app.advance(TimeDelta::minutes(30));
-            settle(app, &Lanes::default()).await;
+            settle(app, &DeliveryWorkers::default()).await;
             app.advance(TimeDelta::minutes(30));
-            settle(app, &Lanes::default()).await;
+            settle(app, &DeliveryWorkers::default()).await;
             let since = relay.got().split_off(before);
             told.extend(since.iter().map(|got| format!("{}: {}", got.to.split('@').next().unwrap(), hour + 1)));
         }
@@ -216,7 +216,7 @@ on_every_database! {
         later(app, 24).await;
         app.advance(TimeDelta::minutes(30));
         app.admin().announce("news", everyone(), "item 2").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         later(app, 1).await;
         let got = relay.got().pop().unwrap();
         assert_eq!(listed(&got), ["item 2", "item 1"]);
@@ -291,16 +291,16 @@ on_every_database! {
         later(app, 0).await;
         app.advance(TimeDelta::hours(24));
         relay.on(Asks::Text, Reply::Hangs);
-        let dying = Lanes::default();
+        let dying = DeliveryWorkers::default();
         let made = "SELECT COUNT(*) AS many FROM delivery";
         while number(app, made).await == 0 || relay.connections() < 16 {
-            dying.look(&app.app).await.unwrap();
+            dying.start_due(&app.app).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         drop(dying);
         relay.be_kind();
         app.advance(TimeDelta::seconds(31));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(number(app, made).await, 250, "one for each");
         // Emails in flight at the crash may arrive twice.
         let mut all = letters(&relay);

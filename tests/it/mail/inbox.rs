@@ -2,9 +2,9 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep::sweep;
+use tidings::domain::chore::sweep::sweep_all;
 use tidings::domain::notification::publish_due;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use crate::after::{announce, retract, update};
 use crate::support::relay::{Asks, Relay, Reply};
@@ -71,7 +71,7 @@ on_every_database! {
         app.service().remind("news", "7", "comment", Some("ada"), "reminder").await;
         let soon = (app.now() + TimeDelta::minutes(1)).to_rfc3339();
         announce(&by, json!({ "publishAt": soon, "audience": { "users": ["ben"] }, "content": { "title": "scheduled" } })).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(letters(&relay), Vec::<String>::new(), "not before it is due");
         app.advance(TimeDelta::minutes(1));
@@ -96,7 +96,7 @@ on_every_database! {
         let named = "SELECT COUNT(*) AS many FROM recipient";
         assert!(number(app, named).await > 0, "other channels may come to them later");
         app.advance(TimeDelta::days(40));
-        sweep(&app.app).await.unwrap();
+        sweep_all(&app.app).await.unwrap();
         assert_eq!(number(app, named).await, 0, "not for ever");
     }
 
@@ -120,7 +120,7 @@ on_every_database! {
         retract(&by, &back["id"]).await;
         update(&by, &reworded["id"], json!({ "title": "second words" })).await;
         app.advance(TimeDelta::minutes(5));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let expected = [
             "ada: after eve has switched it off", "ada: bill", "ada: kept", "ada: second words",
             "ben: after eve has switched it off", "ben: bill", "cleo: after eve has switched it off",
@@ -135,7 +135,7 @@ on_every_database! {
         define(app, "news", "IF_UNREAD", 0).await;
         address(app, &["ada", "gone"]).await;
         relay.on_letters_to("gone@users.example", Asks::Rcpt, Reply::says("550 5.1.1 <gone@users.example> nobody here"));
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         for title in ["1", "2", "3", "4"] {
             app.admin().announce("news", everyone(), title).await;
             settle(app, &lanes).await;
@@ -163,7 +163,7 @@ on_every_database! {
         address(app, &["ada", "ben"]).await;
         relay.on(Asks::Text, Reply::says("451 4.3.0 not now"));
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         let waiting = deliveries(app, json!({ "states": ["PENDING"] })).await;
         assert_eq!(waiting.len(), 2);
@@ -197,17 +197,17 @@ on_every_database! {
         address(app, &users.iter().map(String::as_str).collect::<Vec<_>>()).await;
         app.admin().announce("news", everyone(), "1").await;
         relay.on(Asks::Text, Reply::Hangs);
-        let dying = Lanes::default();
+        let dying = DeliveryWorkers::default();
         let made = "SELECT COUNT(*) AS many FROM delivery";
         while number(app, made).await < 40 || relay.connections() < 16 {
-            dying.look(&app.app).await.unwrap();
+            dying.start_due(&app.app).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         drop(dying);
         relay.be_kind();
         app.advance(TimeDelta::seconds(31));
-        let lanes = Lanes::default();
-        lanes.look(&app.app).await.unwrap();
+        let lanes = DeliveryWorkers::default();
+        lanes.start_due(&app.app).await.unwrap();
         let open = "SELECT COUNT(*) AS many FROM delivery WHERE state <> 2";
         for _ in 0..crate::support::PATIENCE.as_millis() / 10 {
             if number(app, open).await == 0 {
@@ -245,7 +245,7 @@ on_every_database! {
         app.service().ask("mutation { eraseUser(id: \"ada\") { __typename } }", json!({})).await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM contact").await, 1);
         app.advance(TimeDelta::minutes(5));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(letters(&relay), ["ben: 1"]);
         app.admin().ask("mutation { deleteMailRelay { deletedId } }", json!({})).await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM delivery").await, 0);
@@ -253,7 +253,7 @@ on_every_database! {
         app.admin().announce("news", named, "2").await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM recipient").await, 1);
         app.advance(TimeDelta::days(400));
-        sweep(&app.app).await.unwrap();
+        sweep_all(&app.app).await.unwrap();
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM recipient").await, 0, "the sweep takes what nobody fetched");
     }
 }

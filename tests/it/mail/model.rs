@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::digest::listed;
 use super::inbox::{address, define, letters, save_relay};
@@ -150,7 +150,7 @@ on_every_database! {
             define(app, kind, "IF_UNREAD", MINUTES).await;
         }
         let relay = people(app).await;
-        let (mut dice, lanes, mut before) = (Dice(7), Lanes::default(), Vec::new());
+        let (mut dice, lanes, mut before) = (Dice(7), DeliveryWorkers::default(), Vec::new());
         let (mut world, mut model, mut put_off) = (World::default(), Letters::default(), 0);
         for round in 0..16 {
             for number in 0..10 {
@@ -178,7 +178,7 @@ on_every_database! {
             app.admin().define(json!({ "code": code, "title": code, "delivery": delivery })).await;
         }
         let relay = people(app).await;
-        let (mut dice, lanes, mut before, mut world) = (Dice(11), Lanes::default(), 0, World::default());
+        let (mut dice, lanes, mut before, mut world) = (Dice(11), DeliveryWorkers::default(), 0, World::default());
         // The titles published since each user's last digest, and the users with some of them pending.
         let mut news: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         let mut woken: BTreeSet<&str> = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::inbox::{address, define, letters, save_relay};
 use crate::support::relay::{Asks, Relay, Reply};
@@ -19,7 +19,7 @@ async fn save(app: &TestApp, user: &str, profile: Value) {
 }
 
 /// Advances the clock by these hours and minutes, and delivers everything due.
-async fn later(app: &TestApp, lanes: &Lanes, hours: i64, minutes: i64) {
+async fn later(app: &TestApp, lanes: &DeliveryWorkers, hours: i64, minutes: i64) {
     app.advance(TimeDelta::hours(hours) + TimeDelta::minutes(minutes));
     settle(app, lanes).await;
 }
@@ -38,7 +38,7 @@ on_every_database! {
         app.admin().define(json!({ "code": "alarm", "title": "alarm", "mandatory": true, "delivery": delivery })).await;
         address(app, &["ada", "ben"]).await;
         save(app, "ada", night()).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         later(app, &lanes, 12, 54).await;
         app.admin().announce("news", everyone(), "evening").await;
         later(app, &lanes, 0, 5).await;
@@ -83,7 +83,7 @@ on_every_database! {
             "quiet": if user == "waker" { Value::Null } else { asleep.clone() } });
         app.service().ask(SAVE, json!({ "inputs": users.iter().map(profile).collect::<Vec<_>>() })).await;
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(letters(&relay), ["waker: 1"], "by UTC, where no zone is known");
         later(app, &lanes, 1, 0).await;
@@ -98,7 +98,7 @@ on_every_database! {
         for user in ["ada", "ben"] {
             save(app, user, night()).await;
         }
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         later(app, &lanes, 14, 0).await;
         app.admin().announce("news", everyone(), "1").await;
         settle(app, &lanes).await;
@@ -122,7 +122,7 @@ on_every_database! {
         save(app, "ada", json!({ "quiet": { "from": "08:01", "to": "12:00" } })).await;
         relay.on(Asks::Text, Reply::says("451 4.3.0 not now"));
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         relay.be_kind();
         later(app, &lanes, 0, 2).await;

@@ -1,7 +1,7 @@
 //! Emails with templates of their own instead of the items' text.
 
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::inbox::{address, save_relay};
 use crate::support::relay::{Got, Relay};
@@ -23,7 +23,7 @@ async fn sent(app: &TestApp, relay: &Relay, params: Value) -> Got {
     let send = "mutation($params: JSON) { sendMessage(input: { type: \"order\", receiver: \"ada\", \
         content: { params: $params, link: \"/orders/7\" } }) { notification { id } } }";
     app.service().ask(send, json!({ "params": params })).await;
-    settle(app, &Lanes::default()).await;
+    settle(app, &DeliveryWorkers::default()).await;
     relay.got().pop().unwrap()
 }
 

@@ -4,8 +4,8 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::domain::outbound::Lanes;
+use tidings::auth::CallerRole;
+use tidings::domain::outbound::DeliveryWorkers;
 use tower::ServiceExt;
 
 use super::inbox::{address, define, letters, save_relay};
@@ -81,7 +81,7 @@ async fn send(app: &TestApp, path: &str, form: &str) -> (StatusCode, String) {
 /// Sends an email of a type to a user at once, and returns the path of its link.
 async fn link(app: &TestApp, relay: &Relay, of_type: &str, user: &str) -> String {
     app.service().message(of_type, user, "a letter").await;
-    settle(app, &Lanes::default()).await;
+    settle(app, &DeliveryWorkers::default()).await;
     let got = relay.got().pop().unwrap();
     assert_eq!(got.to, format!("{user}@users.example"));
     let header = got.header("list-unsubscribe").unwrap();
@@ -101,7 +101,7 @@ on_every_database! {
         let of_ada = async || app.user("ada").ask(all, json!({})).await["viewer"]["preferences"]["channels"].take();
         assert_eq!(of_ada().await, shown("news", true, "DEFAULT"), "only where there is a rule");
         assert_eq!(prefer(&app.user("ada"), mail("news", false)).await, shown("news", false, "USER"));
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         let announce = async |title: &str| {
             app.admin().announce("news", everyone(), title).await;
             settle(app, &lanes).await;
@@ -137,7 +137,7 @@ on_every_database! {
         prefer(&app.user("ada"), mail("news", false)).await;
         relay.on(Asks::Text, Reply::says("451 4.3.0 not now"));
         app.advance(TimeDelta::minutes(5));
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM delivery").await, 2, "off when it was due");
         prefer(&app.user("ben"), mail("news", false)).await;
@@ -176,7 +176,7 @@ on_every_database! {
         address(app, &["ada"]).await;
         app.service().message("bill", "ada", "a bill").await;
         app.advance(TimeDelta::minutes(5));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(letters(&relay), ["ada: a bill"], "of a mandatory type, whatever the default");
         let got = relay.got().pop().unwrap();
         assert_eq!((got.header("list-unsubscribe"), got.header("list-unsubscribe-post")), (None, None));
@@ -231,7 +231,7 @@ on_every_database! {
         for of_type in ["news", "bill"] {
             app.admin().announce(of_type, everyone(), of_type).await;
         }
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let since: Vec<String> = letters(&relay).into_iter().filter(|of| !of.ends_with("a letter")).collect();
         assert_eq!((relay.got().len() - before, since), (3, vec!["ada: bill".into(), "ben: bill".into(), "ben: news".into()]));
         assert_eq!(app.user("ada").titles(json!({})).await, ["bill", "news", "a letter"], "the inbox is as it was");
@@ -244,8 +244,8 @@ on_every_database! {
         save_relay(app, &relay).await;
         define(app, "news", "IF_UNREAD", 0).await;
         address(app, &["ada", "ben"]).await;
-        app.stranger("operator", Role::Admin).define_type("news").await;
-        app.stranger("ada", Role::User).titles(json!({})).await;
+        app.stranger("operator", CallerRole::Admin).define_type("news").await;
+        app.stranger("ada", CallerRole::User).titles(json!({})).await;
         let path = link(app, &relay, "news", "ada").await;
         let of_ben = link(app, &relay, "news", "ben").await;
         let (head, id) = path.rsplit_once('/').unwrap();
@@ -320,7 +320,7 @@ async fn without_a_public_url_letters_have_no_link() {
             define(app, "news", "IF_UNREAD", 0).await;
             address(app, &["ada"]).await;
             app.service().message("news", "ada", "a letter").await;
-            settle(app, &Lanes::default()).await;
+            settle(app, &DeliveryWorkers::default()).await;
             let got = relay.got().pop().unwrap();
             assert_eq!((got.header("list-unsubscribe"), got.header("list-unsubscribe-post")), (None, None));
             assert!(!got.raw.contains("unsubscribe") && !got.raw.contains("No more emails"), "{}", got.raw);

@@ -162,7 +162,9 @@ impl Types {
 impl Call {
     /// Whether the description names a role, or `None` if it names none at all.
     pub fn names(&self, role: &str) -> Option<bool> {
-        let says = |word: &str| self.description.contains(word);
+        // The code `BAD_USER_INPUT` is no role.
+        let description = self.description.replace("BAD_USER_INPUT", "");
+        let says = |word: &str| description.contains(word);
         if !["USER", "SERVICE", "ADMIN"].iter().any(|role| says(role)) {
             return None;
         }

@@ -81,7 +81,7 @@ impl<'a> Driver<'a> {
     pub(super) async fn chore(&mut self, fate: &Fate) -> Result<bool, String> {
         match fate {
             Fate::Sweep => {
-                sweep::sweep(&self.app.app).await.map_err(|error| error.to_string())?;
+                sweep::sweep_all(&self.app.app).await.map_err(|error| error.to_string())?;
                 self.model.sweep();
             }
             Fate::Count => self.compare_sent().await?,
@@ -120,7 +120,7 @@ impl<'a> Driver<'a> {
 
     /// Counts, and compares all sent notifications with the model, newest first.
     pub async fn compare_sent(&self) -> Result<(), String> {
-        tally::count(&self.app.app).await.map_err(|error| error.to_string())?;
+        tally::update_counters(&self.app.app).await.map_err(|error| error.to_string())?;
         let observed = self.sent(&Value::Null).await;
         let kept = self.model.sent.iter().enumerate().rev().filter(|(_, sent)| !sent.is_swept);
         let lines: Vec<String> = observed.iter().map(|of| self.observed_line(of)).collect();

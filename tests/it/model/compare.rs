@@ -1,7 +1,7 @@
 //! The users' view, by the server and by the model, in the same notation.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::expected::{Filter, Item};
@@ -38,7 +38,7 @@ impl Driver<'_> {
     /// Compares the views of all users, queried in one batch.
     pub async fn compare_all(&mut self) -> Result<(), String> {
         let query = format!("query($ids: [ID!]!) {{ inboxUsers(ids: $ids) {{ ...Seen }} }} {SEEN} {ITEM}");
-        let (_, answer) = self.looking(Role::Service, "shop").send(&query, json!({ "ids": USERS })).await;
+        let (_, answer) = self.looking(CallerRole::Service, "shop").send(&query, json!({ "ids": USERS })).await;
         for user in 0..USERS.len() {
             self.compare(user, &answer["data"]["inboxUsers"][user])
                 .map_err(|difference| format!("{difference}; errors: {}", answer["errors"]))?;
@@ -51,7 +51,7 @@ impl Driver<'_> {
         self.model.introduce(user);
         let seen = SEEN.replace("Seen on InboxUser", "Seen on Viewer");
         let query = format!("{{ viewer {{ ...Seen }} }} {seen} {ITEM}");
-        let (_, answer) = self.looking(Role::User, USERS[user]).send(&query, json!({})).await;
+        let (_, answer) = self.looking(CallerRole::User, USERS[user]).send(&query, json!({})).await;
         self.compare(user, &answer["data"]["viewer"])
             .map_err(|difference| format!("{difference}; errors: {}", answer["errors"]))
     }
@@ -110,7 +110,7 @@ impl Driver<'_> {
     /// The cursor of an overview is its position in the log: nothing in the list is newer, and everything else is
     /// older.
     async fn compare_cursor(&self, user: usize) -> Result<(), String> {
-        let user = self.looking(Role::User, USERS[user]);
+        let user = self.looking(CallerRole::User, USERS[user]);
         let overview =
             user.ask("{ viewer { overview { cursor } inbox(first: 200) { nodes { id } } } }", json!({})).await;
         let query = "query($cursor: String) { viewer { newer: inbox(last: 200, before: $cursor) { nodes { id } } \

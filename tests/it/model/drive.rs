@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use proptest::sample::Index;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::domain::notification::publish_due;
 
 use super::expected::{Answer, Tenant, Which};
@@ -48,7 +48,7 @@ impl<'a> Driver<'a> {
             let ttl = TTLS[place].map(|hours| hours * 60 * 60);
             let input = json!({ "code": code, "title": code, "mandatory": place == MANDATORY, "readPolicy": policy,
                                 "ttlSeconds": ttl });
-            driver.actor(Role::Admin, "operator").define(input).await;
+            driver.actor(CallerRole::Admin, "operator").define(input).await;
         }
         for group in 0..GROUPS.len() {
             driver.apply(&Op::SaveGroup(group)).await?;
@@ -59,21 +59,21 @@ impl<'a> Driver<'a> {
         Ok(driver)
     }
 
-    pub(super) fn actor(&self, role: Role, sub: &str) -> Actor<'a> {
+    pub(super) fn actor(&self, role: CallerRole, sub: &str) -> Actor<'a> {
         Actor::new(self.app, &self.tenant, sub, role)
     }
 
     /// A caller who reads, through the other node.
-    pub(super) fn looking(&self, role: Role, sub: &str) -> Actor<'a> {
+    pub(super) fn looking(&self, role: CallerRole, sub: &str) -> Actor<'a> {
         Actor::new(self.reader, &self.tenant, sub, role)
     }
 
     pub(super) fn user(&self, user: usize) -> Actor<'a> {
-        self.actor(Role::User, USERS[user])
+        self.actor(CallerRole::User, USERS[user])
     }
 
     pub(super) fn service(&self) -> Actor<'a> {
-        self.actor(Role::Service, "shop")
+        self.actor(CallerRole::Service, "shop")
     }
 
     /// An hour of the model, as the API writes it.

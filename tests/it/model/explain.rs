@@ -1,7 +1,7 @@
 //! Why users have a notification or not: explanations agree with the lists, and give a reason that the model permits.
 
 use serde_json::{Map, Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::expected::Tenant;
@@ -48,7 +48,7 @@ impl Driver<'_> {
             fields.extend([name(*number, *user), format!(": {field} {shown} ")]);
         }
         let query = format!("query({}) {{ {fields} }}", declared.join(", "));
-        let (_, mut answer) = self.looking(Role::Service, "shop").send(&query, Value::Object(variables)).await;
+        let (_, mut answer) = self.looking(CallerRole::Service, "shop").send(&query, Value::Object(variables)).await;
         (answer["data"].take(), answer["errors"].take())
     }
 }

@@ -1,7 +1,7 @@
 //! The requests for each operation.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::drive::{Driver, pick};
 use super::log::noise;
@@ -148,7 +148,7 @@ impl<'a> Driver<'a> {
                 (self.user(*user), "updatePreferences", selection, input(switch, on), path)
             }
             Op::PreferByDefault(switch, on) => {
-                let (admin, selection) = (self.actor(Role::Admin, "operator"), shown.to_owned());
+                let (admin, selection) = (self.actor(CallerRole::Admin, "operator"), shown.to_owned());
                 (admin, "saveDefaultPreferences", selection, input(switch, on), "/saveDefaultPreferences")
             }
             _ => unreachable!("nothing else is a switch"),

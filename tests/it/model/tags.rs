@@ -2,7 +2,7 @@
 //! would show the same. And polls: a cached response equals the response to other requests at that moment.
 
 use serde_json::{Map, Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::op::USERS;
@@ -29,7 +29,7 @@ const NONE: &str = "0000000000000000";
 impl Driver<'_> {
     /// Queries both nodes for the overviews of all users, with the known etags and without.
     pub async fn compare_tags(&mut self) -> Result<(), String> {
-        let nodes = [self.actor(Role::Service, "shop"), self.looking(Role::Service, "shop")];
+        let nodes = [self.actor(CallerRole::Service, "shop"), self.looking(CallerRole::Service, "shop")];
         let known = self.known.clone();
         let one = self.overviews(&nodes[0], &known).await;
         let other = self.overviews(&nodes[1], &known).await;
@@ -81,7 +81,7 @@ impl Driver<'_> {
             return Ok(());
         }
         let types = ALL.find("fragment Types").map_or("", |place| &ALL[place..]);
-        for node in [self.actor(Role::User, user), self.looking(Role::User, user)] {
+        for node in [self.actor(CallerRole::User, user), self.looking(CallerRole::User, user)] {
             for _ in 0..2 {
                 let query = format!("query {{ viewer {{ {OVERVIEW} {LISTS} }} }} {types}");
                 let (_, answer) = node.send(&query, json!({})).await;

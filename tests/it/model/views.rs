@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::expected::Answer;
@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
             }
             Deed::Open(is_open) => {
                 let query = "mutation($open: Boolean!) { done: saveViewCode(code: \"chat\", open: $open) { open } }";
-                let actor = self.actor(Role::Admin, "operator");
+                let actor = self.actor(CallerRole::Admin, "operator");
                 Call { actor, query: query.into(), variables: json!({ "open": is_open }), path: "/done/open" }
             }
         }

@@ -5,7 +5,7 @@ use axum::http::Request;
 use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
-use tidings::clock::{Clock, calendar};
+use tidings::clock::{Clock, to_date_time};
 use tidings::domain::chore::sweep;
 use tidings::domain::notification::publish_due;
 use tidings::error::Error;
@@ -28,7 +28,7 @@ fn instant(of: &Value) -> DateTime<Utc> {
 
 /// The time in this many minutes, by the machine's clock.
 fn in_minutes(minutes: i64) -> Value {
-    json!((calendar(Clock::System.now()) + TimeDelta::minutes(minutes)).to_rfc3339())
+    json!((to_date_time(Clock::System.now()) + TimeDelta::minutes(minutes)).to_rfc3339())
 }
 
 /// Sends a message to ada and returns its times.
@@ -42,7 +42,7 @@ async fn message(by: &Actor<'_>, title: &str, further: Value) -> Value {
 async fn with_two(kind: Kind, off: TimeDelta, test: impl AsyncFnOnce(&TestApp, &TestApp)) {
     let Some(database) = kind.migrated().await else { return };
     let right = TestApp::at(config(&database.url), Clock::System).await;
-    let wrong = TestApp::at(config(&database.url), Clock::skewed(off)).await;
+    let wrong = TestApp::at(config(&database.url), Clock::skewed_by(off)).await;
     test(&right, &wrong).await;
     for node in [right, wrong] {
         node.app.db.close().await;
@@ -59,7 +59,7 @@ async fn days_off(kind: Kind, days: i32) {
             .await;
         announce(&right.admin(), json!({ "expiresAt": in_minutes(5), "content": { "title": "soon over" } })).await;
 
-        let refused = sweep::sweep(&wrong.app).await;
+        let refused = sweep::sweep_all(&wrong.app).await;
         assert!(matches!(&refused, Err(Error::Unavailable(why)) if why.contains("nothing is deleted")), "{refused:?}");
         let for_zoe =
             json!({ "publishAt": in_minutes(60), "audience": { "users": ["zoe"] }, "content": { "title": "due" } });
@@ -79,13 +79,13 @@ async fn days_off(kind: Kind, days: i32) {
         assert_eq!(wrong.user("ada").titles(json!({})).await, ["soon over", "kept"]);
         assert_eq!(right.user("ada").titles(json!({})).await, ["soon over", "kept"]);
         let sent = message(&wrong.service(), "from afar", json!({ "expiresAt": in_minutes(1) })).await;
-        assert!((instant(&sent["publishedAt"]) - calendar(Clock::System.now())).abs() < TimeDelta::seconds(30));
+        assert!((instant(&sent["publishedAt"]) - to_date_time(Clock::System.now())).abs() < TimeDelta::seconds(30));
         assert_eq!(right.user("ada").titles(json!({})).await, ["from afar", "soon over", "kept"]);
 
         wrong.advance(TimeDelta::days((-days).into()));
         wrong.app.compare_clocks().await.unwrap();
         assert_eq!(text(wrong, "/readyz").await, "ready\n");
-        assert_eq!(sweep::sweep(&wrong.app).await.unwrap(), sweep::Swept::default());
+        assert_eq!(sweep::sweep_all(&wrong.app).await.unwrap(), sweep::SweepCounts::default());
         assert_eq!(right.user("ada").titles(json!({})).await, ["from afar", "soon over", "kept"]);
     })
     .await;
@@ -122,7 +122,7 @@ async fn a_little_ahead(kind: Kind) {
         for node in [right, ahead] {
             let sent = message(&node.service(), "a minute", json!({})).await;
             assert_eq!(instant(&sent["expiresAt"]) - instant(&sent["createdAt"]), TimeDelta::seconds(60));
-            assert!((instant(&sent["createdAt"]) - calendar(Clock::System.now())).abs() < TimeDelta::seconds(30));
+            assert!((instant(&sent["createdAt"]) - to_date_time(Clock::System.now())).abs() < TimeDelta::seconds(30));
         }
     })
     .await;
@@ -193,11 +193,11 @@ on_every_database! {
 
         // Nothing is deleted early, or kept for longer than the notification from the future.
         app.advance(TimeDelta::days(29));
-        sweep::sweep(&app.app).await.unwrap();
+        sweep::sweep_all(&app.app).await.unwrap();
         assert_eq!(app.user("ben").titles(json!({})).await, ["last", "from the future", "before"]);
         app.advance(TimeDelta::days(2));
         app.service().announce("news", everyone(), "a month later").await;
-        sweep::sweep(&app.app).await.unwrap();
+        sweep::sweep_all(&app.app).await.unwrap();
         assert_eq!(app.user("ada").titles(json!({})).await, ["a month later"]);
     }
 }

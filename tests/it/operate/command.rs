@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use tidings::database::{Held, Use};
+use tidings::database::{FileAccess, FileLock};
 
 use crate::support::{Kind, Process, SECRET, TestApp, free_port};
 
@@ -232,14 +232,14 @@ async fn who_needs_a_file_alone_and_who_writes_to_it_keep_each_other_away() {
     let settings = [("DATABASE_URL", &*database.url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
     let import = ["import", "users", "/dev/null", "--tenant", "acme", "--format", "csv"];
     assert!(Process::command(&["migrate"], &settings[..1]).0);
-    let beside = Held::of(&database.url, Use::Beside).unwrap();
+    let beside = FileLock::acquire(&database.url, FileAccess::Beside).unwrap();
     for arguments in [&["migrate", "--down", "--yes"][..], &["restored", "--yes"]] {
         let (is_done, _, log) = Process::command(arguments, &settings);
         assert!(!is_done && log.contains("test.db is in use by another command"), "{arguments:?}: {log}");
     }
     assert!(Process::command(&["sweep"], &settings).0);
     drop(beside);
-    let alone = Held::of(&database.url, Use::Alone).unwrap();
+    let alone = FileLock::acquire(&database.url, FileAccess::Alone).unwrap();
     for arguments in [&["migrate"][..], &["sweep"], &import] {
         let (is_done, _, log) = Process::command(arguments, &settings);
         assert!(!is_done && log.contains("test.db is in exclusive use by another command"), "{arguments:?}: {log}");
@@ -358,7 +358,7 @@ async fn migrating_says_what_it_did_and_never_back_while_somebody_serves() {
                 break;
             }
         }
-        assert!(said.ends_with("taken back: m20261121_000001_tenant_and_users\n"), "{kind:?}: {said}");
+        assert!(said.ends_with("reverted: m20261121_000001_tenant_and_users\n"), "{kind:?}: {said}");
         database.remove().await;
     }
 }

@@ -26,7 +26,7 @@ async fn what_is_named_and_cannot_be_used_is_found() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().unwrap().port().to_string();
     for (what, setting, value, words) in [
-        ("log", "TIDINGS_LOG", "verbose", "\"verbose\" is none of error, warn, info"),
+        ("log", "TIDINGS_LOG", "verbose", "\"verbose\" must be one of error, warn, info"),
         ("log", "TIDINGS_LOG", "info,tidings=loud", "error parsing level filter"),
         ("log", "TIDINGS_LOG", "", "nothing would be logged"),
         ("log", "TIDINGS_LOG", "off", "nothing would be logged"),
@@ -89,7 +89,7 @@ fn a_database_that_is_not_there_yet_is_not_made() {
     let url = format!("sqlite://{}?mode=rwc", folder.path().join("new.db").display());
     let settings = [("DATABASE_URL", &*url), ("TIDINGS_SECRET", SECRET), ("TIDINGS_LISTEN", "127.0.0.1:0")];
     let (is_well, said) = said_of("database", &settings);
-    assert!(is_well && said.ends_with("new.db?mode=rwc will be made"), "{said}");
+    assert!(is_well && said.ends_with("new.db?mode=rwc will be created"), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -249,7 +249,7 @@ async fn what_goes_out_of_each_tenant_is_looked_at() {
             }
             let relay = "mutation { saveMailRelay(input: { url: \"smtp://ada:hunter2@127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } }";
             app.admin().ask(relay, serde_json::json!({})).await;
-            app.stranger("operator", tidings::auth::Role::Admin).ask(relay, serde_json::json!({})).await;
+            app.stranger("operator", tidings::auth::CallerRole::Admin).ask(relay, serde_json::json!({})).await;
             let first = "(SELECT id FROM (SELECT MIN(id) AS id FROM lane) AS first)";
             app.by_hand(&format!("UPDATE lane SET state = 2 WHERE id = {first}")).await;
             app.by_hand(&format!("UPDATE lane SET open_until = 9000000000000 WHERE id = {first} + 1")).await;

@@ -58,8 +58,8 @@ async fn restored_under_a_node(kind: Kind) {
 
     let (fence, until) = (&app.app.db.fence, Instant::now() + PATIENCE);
     loop {
-        let leads_to = app.app.db.lineage().await.ok().flatten();
-        if fence.era() > 0 && !fence.is_closed() && leads_to.is_some() && fence.known().0 == leads_to {
+        let leads_to = app.app.db.query_lineage().await.ok().flatten();
+        if fence.era() > 0 && !fence.is_closed() && leads_to.is_some() && fence.current_lineage().0 == leads_to {
             break;
         }
         assert!(Instant::now() < until, "the node does not notice");

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
-use tidings::clock::{Clock, calendar};
+use tidings::clock::{Clock, to_date_time};
 use tidings::domain::tally;
 use tokio::time::{Duration, Instant, sleep};
 
@@ -26,7 +26,7 @@ async fn of_today(app: &TestApp) -> TestApp {
 /// The time this many days before the start of the tests, in whole seconds.
 fn ago(days: i64) -> DateTime<Utc> {
     static NOW: OnceLock<i64> = OnceLock::new();
-    calendar(*NOW.get_or_init(|| Clock::System.now() / 1000 * 1000)) - TimeDelta::days(days)
+    to_date_time(*NOW.get_or_init(|| Clock::System.now() / 1000 * 1000)) - TimeDelta::days(days)
 }
 
 fn text(at: DateTime<Utc>) -> String {
@@ -143,7 +143,7 @@ on_every_database! {
         ada.mark("markUnread", json!({ "ids": [nodes[2]["id"]] })).await;
         import(app, "notifications.csv", &notifications, &[]);
         assert_eq!(ada.overview().await, ["news: 1 (six)", "offer: 1 (four)", "= 2"]);
-        tally::count(&app.app).await.unwrap();
+        tally::update_counters(&app.app).await.unwrap();
         let stats = "{ sentNotifications(first: 9) { nodes { title createdAt stats { audienceSize deliveredCount readCount } } } }";
         let sent = app.admin().ask(stats, json!({})).await;
         let sent: Vec<String> = sent["sentNotifications"]["nodes"].as_array().unwrap().iter().map(|of| {
@@ -155,7 +155,7 @@ on_every_database! {
         assert_eq!((unread(app, "ada").await, unread(app, "ben").await, unread(app, "chen").await), (3, 1, 0));
         app.service().announce("news", json!({ "groups": ["writers"] }), "to writers").await;
         assert_eq!((unread(app, "ada").await, unread(app, "ben").await, unread(app, "chen").await), (4, 1, 1));
-        assert_eq!(app.stranger("ada", tidings::auth::Role::User).titles(json!({})).await, Vec::<String>::new());
+        assert_eq!(app.stranger("ada", tidings::auth::CallerRole::User).titles(json!({})).await, Vec::<String>::new());
         // If the log is already newer, an import gets times at its end. A key that was used for something else keeps
         // that.
         let late = format!(
@@ -171,7 +171,7 @@ on_every_database! {
         assert_eq!(import(app, "notifications.jsonl", &late, &[]), (true, said.into()));
         let twice = "id,name\nzoe,Zoe\nzoe,Zoe\nzoe,Zora\n";
         for (further, dry) in [(&["--dry-run"][..], " (dry run: nothing was changed)"), (&[], "")] {
-            let said = format!("users.csv: 3 lines: 1 users made, 1 changed, 1 there already{dry}\n");
+            let said = format!("users.csv: 3 lines: 1 users created, 1 changed, 1 already existed{dry}\n");
             assert_eq!(import(app, "users.csv", twice, further), (true, said));
         }
         assert_eq!(app.user("chen").titles(json!({ "since": text(ago(1)) })).await, ["eight", "to writers"]);
@@ -302,7 +302,7 @@ on_every_database! {
         child.stdin.take().unwrap().write_all(messages("ada", 10).as_bytes()).unwrap();
         let ended = child.wait_with_output().unwrap();
         let said = String::from_utf8(ended.stdout).unwrap();
-        assert_eq!(said, "-: 10 lines: 10 notifications made, 0 there already, 0 too old\n");
+        assert_eq!(said, "-: 10 lines: 10 notifications created, 0 already existed, 0 too old\n");
         assert_eq!(unread(app, "ada").await, 6);
         let arguments = ["import", "users", "-", "--tenant", "acme", "--format", "csv"];
         let nowhere = [&settings(app)[..], &[("TMPDIR", "/nowhere")]].concat();

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tower::ServiceExt;
 
 use crate::support::{Kind, Process, Redis, SECRET, Socket, with};
@@ -11,14 +11,14 @@ use crate::support::{Kind, Process, Redis, SECRET, Socket, with};
 const USER: &str = "ada.lovelace@example.org";
 const TITLE: &str = "Your diagnosis is ready";
 
-fn token(role: Role, sub: &str) -> String {
-    let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
-    sign(SECRET, &claims).unwrap()
+fn token(role: CallerRole, sub: &str) -> String {
+    let claims = TokenClaims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
+    sign_claims(SECRET, &claims).unwrap()
 }
 
 /// Uses the server in all kinds of ways, correctly and incorrectly.
 async fn use_it(server: &Process) {
-    let (user, admin) = (token(Role::User, USER), token(Role::Admin, "operator"));
+    let (user, admin) = (token(CallerRole::User, USER), token(CallerRole::Admin, "operator"));
     let define = "mutation { saveMessageType(input: { code: \"visit\", title: \"Visits\", template: { \
         title: \"{{ params.missing }}\" } }) { code } }";
     server.ask(&admin, define, json!({})).await.unwrap();
@@ -54,7 +54,7 @@ async fn log_of(format: &str) -> Vec<String> {
     use_it(&server).await;
     server.stop();
     let log = std::fs::read_to_string(file.path()).unwrap();
-    for secret in [USER, "lovelace", TITLE, "diagnosis", &token(Role::User, USER)[..40], SECRET] {
+    for secret in [USER, "lovelace", TITLE, "diagnosis", &token(CallerRole::User, USER)[..40], SECRET] {
         assert!(!log.contains(secret), "{secret} in {log}");
     }
     log.lines().map(str::to_owned).collect()
@@ -194,7 +194,7 @@ async fn a_password_in_a_url_is_shown_nowhere() {
         [("TIDINGS_JWKS", &*url), ("OTEL_EXPORTER_OTLP_ENDPOINT", &url), ("TIDINGS_LOG", "debug,opentelemetry=debug")];
     let mut server = Process::start_with(&database.url, &settings, Some(log.path())).await;
     server.logged("could not refresh the JWKS").await;
-    server.ask(&token(Role::User, USER), "{ viewer { id } }", json!({})).await.unwrap();
+    server.ask(&token(CallerRole::User, USER), "{ viewer { id } }", json!({})).await.unwrap();
     server.stop();
     let log = std::fs::read_to_string(log.path()).unwrap();
     assert!(log.contains("opentelemetry") && !log.contains("HIDDEN"), "{log}");

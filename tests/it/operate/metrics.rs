@@ -51,7 +51,7 @@ on_every_database! {
         assert!(figure(app, "tidings_request_seconds_count{kind=\"query\"}").await >= 3.0);
         assert!(figure(app, "tidings_request_seconds_bucket{le=\"+Inf\",kind=\"mutation\"}").await >= 4.0);
         assert!(figure(app, "tidings_http_answers_total{status=\"200\"}").await >= 5.0);
-        let pool = if app.app.db.pools().len() == 1 { "shared" } else { "read" };
+        let pool = if app.app.db.pool_counts().len() == 1 { "shared" } else { "read" };
         let connections = async |state| figure(app, &format!("tidings_connections{{pool=\"{pool}\",state=\"{state}\"}}")).await;
         assert!(connections("idle").await + connections("used").await >= 1.0);
         assert_eq!(figure(app, "tidings_in_flight").await, 0.0);

@@ -18,7 +18,7 @@ pub async fn ready(app: &TestApp) -> (StatusCode, String) {
 on_every_database! {
     async fn a_node_is_ready_where_no_migration_is_missing(app) {
         assert_eq!(ready(app).await, (StatusCode::OK, "ready\n".into()));
-        app.app.db.unmigrate().await.unwrap();
+        app.app.db.revert_migrations().await.unwrap();
         assert_eq!(ready(app).await, (StatusCode::SERVICE_UNAVAILABLE, "the database is not migrated\n".into()));
         app.app.db.migrate().await.unwrap();
         assert_eq!(ready(app).await, (StatusCode::OK, "ready\n".into()));

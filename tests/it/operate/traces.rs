@@ -8,8 +8,8 @@ use axum::http::HeaderMap;
 use axum::routing::post;
 use chrono::TimeDelta;
 use serde_json::json;
-use tidings::auth::{Claims, Role, sign};
-use tidings::clock::{Clock, calendar};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
+use tidings::clock::{Clock, to_date_time};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Kind, PATIENCE, Process, SECRET};
@@ -51,21 +51,21 @@ async fn spans_go_to_the_collector_in_the_trace_that_the_request_belongs_to() {
     let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "100")];
     let mut server = Process::start_with(&database.url, &settings, None).await;
     let token = |role, sub: &str| {
-        let claims = Claims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
-        sign(SECRET, &claims).unwrap()
+        let claims = TokenClaims { tenant: "acme".into(), sub: sub.into(), role, exp: 4_000_000_000, scope: None };
+        sign_claims(SECRET, &claims).unwrap()
     };
-    let admin = token(Role::Admin, "operator");
+    let admin = token(CallerRole::Admin, "operator");
     let define = "mutation { saveMessageType(input: { code: \"release\", title: \"Releases\" }) { code } }";
     server.ask(&admin, define, json!({})).await.unwrap();
     let later = "mutation($at: DateTime) { sendAnnouncement(input: { type: \"release\", audience: { everyone: true }, \
         content: { title: \"A secret title\" }, publishAt: $at }) { notification { id } } }";
-    let soon = calendar(Clock::System.now()) + TimeDelta::seconds(1);
+    let soon = to_date_time(Clock::System.now()) + TimeDelta::seconds(1);
     server.ask(&admin, later, json!({ "at": soon.to_rfc3339() })).await.unwrap();
 
     let trace: Vec<u8> = (0x10..0x20).collect();
     let parent = "00-101112131415161718191a1b1c1d1e1f-0102030405060708-01";
     let request = reqwest::Client::new().post(format!("http://{}/graphql", server.address));
-    let request = request.bearer_auth(token(Role::User, "ada.lovelace")).header("traceparent", parent);
+    let request = request.bearer_auth(token(CallerRole::User, "ada.lovelace")).header("traceparent", parent);
     let body = json!({ "query": "query Named { viewer { overview { unread { count } } } }" });
     let answer = request.header("x-request-id", "traced-1").json(&body).send().await.unwrap();
     assert_eq!(answer.status(), 200);
@@ -89,8 +89,14 @@ async fn a_collector_that_is_away_harms_nobody() {
     let database = Kind::Sqlite.make().await.unwrap();
     let settings = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9"), ("OTEL_BSP_SCHEDULE_DELAY", "100")];
     let mut server = Process::start_with(&database.url, &settings, None).await;
-    let claims = Claims { tenant: "acme".into(), sub: "ada".into(), role: Role::User, exp: 4_000_000_000, scope: None };
-    let token = sign(SECRET, &claims).unwrap();
+    let claims = TokenClaims {
+        tenant: "acme".into(),
+        sub: "ada".into(),
+        role: CallerRole::User,
+        exp: 4_000_000_000,
+        scope: None,
+    };
+    let token = sign_claims(SECRET, &claims).unwrap();
     for _ in 0..20 {
         server.ask(&token, "{ viewer { id } }", json!({})).await.unwrap();
     }

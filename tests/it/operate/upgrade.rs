@@ -64,7 +64,7 @@ on_every_database! {
             let (is_done, _, log) = Process::command(command, &serve);
             assert!(!is_done && log.contains(words), "{log}");
         }
-        let told = app.app.db.unmigrate().await.unwrap_err().to_string();
+        let told = app.app.db.revert_migrations().await.unwrap_err().to_string();
         assert!(told.contains("cannot revert the migration m29991231_000001_newer"), "{told}");
     }
 

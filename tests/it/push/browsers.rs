@@ -1,8 +1,8 @@
 //! Which browsers of a user receive push messages.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::domain::outbound::Lanes;
+use tidings::auth::CallerRole;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::service::Service;
 use super::{SAVE, define, delete, key, save, turn_on, turn_on_with};
@@ -21,7 +21,7 @@ on_every_database! {
         assert_eq!(save(&app.user("ada"), &shared).await, 1, "as often as one likes");
         app.admin().announce("news", json!({ "users": ["ada"] }), "for ada").await;
         assert_eq!(save(&app.user("ben"), &shared).await, 1);
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(service.reached(), Vec::<String>::new(), "ada's is not shown to ben");
         app.admin().announce("news", json!({ "users": ["ben"] }), "for ben").await;
@@ -46,7 +46,7 @@ on_every_database! {
         save(&app.user("ada"), &before).await;
         assert_eq!(save(&app.user("ada"), &after).await, 1);
         app.admin().announce("news", everyone(), "1").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let got = service.take();
         assert_eq!((got.len(), after.read(&got[0])["title"].take()), (1, json!("1")));
     }
@@ -62,7 +62,7 @@ on_every_database! {
             assert_eq!(made["savePushSubscription"]["pushSubscriptionCount"], Ord::min(number + 1, 10));
         }
         app.admin().announce("news", everyone(), "1").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let expected: Vec<String> = (1..11).map(|number| format!("{number:02}")).collect();
         assert_eq!(service.reached(), expected);
     }
@@ -91,7 +91,7 @@ on_every_database! {
             }
         }
         app.admin().announce("news", everyone(), "read").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let got = service.take();
         assert_eq!((got.len(), browser.read(&got[0])["title"].take()), (1, json!("read")));
     }
@@ -200,7 +200,7 @@ on_every_database! {
         assert_eq!((key(&app.user("ada")).await, number(app, CONTACTS).await), (renewed.clone(), 0));
         save(&app.user("ada"), &browser).await;
         app.admin().announce("news", everyone(), "1").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let got = service.take();
         assert_eq!(got[0].claims(renewed.as_str().unwrap())["sub"], "https://shop.example/contact");
         let texts = number(app, "SELECT COUNT(*) AS many FROM lane WHERE secret LIKE '%PRIVATE%' OR length(secret) < 100").await;
@@ -232,25 +232,25 @@ on_every_database! {
     async fn tenants_share_neither_keys_nor_browsers(app) {
         let service = Service::start().await;
         let own = turn_on(app).await;
-        let other = app.stranger("operator", Role::Admin);
+        let other = app.stranger("operator", CallerRole::Admin);
         assert!(key(&other).await.is_null());
         let on = "mutation { saveWebPush(input: { contact: \"mailto:a@b.example\" }) { key } }";
         let theirs = other.ask(on, json!({})).await["saveWebPush"]["key"].take();
         assert_ne!(theirs, json!(own));
-        for by in [app.admin(), app.stranger("operator", Role::Admin)] {
+        for by in [app.admin(), app.stranger("operator", CallerRole::Admin)] {
             by.define(json!({ "code": "news", "title": "News", "delivery": [{ "channel": "WEB_PUSH", "delaySeconds": 0 }] })).await;
         }
         let browser = service.browser("both");
         save(&app.user("ada"), &browser).await;
-        save(&app.stranger("ada", Role::User), &browser).await;
+        save(&app.stranger("ada", CallerRole::User), &browser).await;
         assert_eq!(number(app, CONTACTS).await, 2, "they are two, of two servers' pages");
         other.announce("news", everyone(), "theirs").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         let got = service.take();
         assert_eq!((got.len(), browser.read(&got[0])["title"].take()), (1, json!("theirs")));
         assert_eq!(got[0].claims(theirs.as_str().unwrap())["sub"], "mailto:a@b.example");
-        delete(&app.stranger("ada", Role::User), &browser).await;
+        delete(&app.stranger("ada", CallerRole::User), &browser).await;
         app.admin().announce("news", everyone(), "own").await;
         settle(app, &lanes).await;
         let got = service.take();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::service::Service;
 use super::{define, deliveries, save, turn_on, turn_on_with};
@@ -28,12 +28,12 @@ async fn holes(app: &TestApp) -> [Service; 2] {
 
 /// Sends an announcement to everyone, waits until a service has it for this many browsers, and returns how long that
 /// took.
-async fn arrives(app: &TestApp, lanes: &Lanes, service: &Service, title: &str, browsers: usize) -> Duration {
+async fn arrives(app: &TestApp, lanes: &DeliveryWorkers, service: &Service, title: &str, browsers: usize) -> Duration {
     let began = Instant::now();
     app.admin().announce("news", everyone(), title).await;
     let mut reached = Vec::new();
     while reached.len() < browsers {
-        lanes.look(&app.app).await.unwrap();
+        lanes.start_due(&app.app).await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
         reached.extend(service.reached());
         assert!(began.elapsed() < PATIENCE, "{reached:?}");
@@ -53,7 +53,7 @@ on_every_database! {
         let expires_at = app.now() + TimeDelta::hours(2);
         let content = json!({ "title": "On its way \"ü\" 通知", "body": "Order 7", "link": "/orders/7" });
         announce(&app.admin(), json!({ "content": content, "expiresAt": expires_at.to_rfc3339() })).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         let got = service.take();
         assert_eq!(got.iter().map(|got| got.browser.as_str()).collect::<Vec<_>>(), ["desk", "phone"]);
@@ -93,7 +93,7 @@ on_every_database! {
         save(&app.user("ada"), &service.browser("ada")).await;
         address(app, &["ada", "ben"]).await;
         app.admin().announce("news", json!({ "users": ["ada", "ben"] }), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(service.take().len(), 1);
         app.advance(TimeDelta::minutes(1));
@@ -112,7 +112,7 @@ on_every_database! {
         let content = json!({ "title": "\\".repeat(256), "body": "通\"知".repeat(2000), "link": "/orders/7" });
         announce(&app.admin(), json!({ "content": content })).await;
         app.user("ben").mark("markRead", json!({ "matching": {} })).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(service.reached(), Vec::<String>::new(), "not before it is due");
         app.advance(TimeDelta::minutes(1));
@@ -134,7 +134,7 @@ on_every_database! {
         service.answers("gone", 410, None);
         service.answers("lost", 404, None);
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(service.reached(), ["gone", "here", "lost"]);
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM contact").await, 1);
@@ -158,7 +158,7 @@ on_every_database! {
         service.answers("ben", 413, None);
         service.answers("cleo", 503, Some(3600));
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(service.take().len(), 3);
         let of = |user: &str| deliveries(app, json!({ "user": user }));
@@ -190,7 +190,7 @@ on_every_database! {
             service.answers(&name, if number % 2 == 0 { 403 } else { 401 }, None);
         }
         save(&app.user("ben"), &service.browser("taking")).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         for title in ["1", "2"] {
             app.admin().announce("news", everyone(), title).await;
             settle(app, &lanes).await;
@@ -214,8 +214,8 @@ on_every_database! {
         assert_eq!(off["switchWebPush"]["state"], "PAUSED");
         assert!(super::key(&app.user("ada")).await.is_null());
         app.admin().announce("news", everyone(), "1").await;
-        let lanes = Lanes::default();
-        lanes.look(&app.app).await.unwrap();
+        let lanes = DeliveryWorkers::default();
+        lanes.start_due(&app.app).await.unwrap();
         assert_eq!(service.reached(), Vec::<String>::new());
         app.admin().ask(switch, json!({ "to": "ON" })).await;
         settle(app, &lanes).await;
@@ -237,7 +237,7 @@ on_every_database! {
         for user in ["ada", "ben"] {
             save(&app.user(user), &service.browser(user)).await;
         }
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         arrives(app, &lanes, &service, "0", 2).await;
         let holes = holes(app).await;
         for title in ["1", "2", "3"] {
@@ -264,7 +264,7 @@ on_every_database! {
                 save(&app.user(user), &of.browser(&number.to_string())).await;
             }
         }
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         // They respond at once in the beginning, so the server does not treat them as slow.
         arrives(app, &lanes, &service, "0", 2).await;
         settle(app, &lanes).await;
@@ -301,7 +301,7 @@ on_every_database! {
         for title in ["1", "2", "3", "4"] {
             app.admin().announce("news", everyone(), title).await;
         }
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         for minutes in [1, 2, 10, 40, 150, 370] {
             app.advance(TimeDelta::minutes(minutes));
@@ -332,7 +332,7 @@ async fn what_never_answers_does_not_stop_a_turn_that_ends() {
         turn_on(app).await;
         define(app, "news").await;
         save(&app.user("ada"), &service.browser("ada")).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         arrives(app, &lanes, &service, "first", 1).await;
         let (_holes, began) = (holes(app).await, Instant::now());
         for number in 0.. {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::domain::rule::Scanner;
+use tidings::auth::CallerRole;
+use tidings::domain::rule::RuleScanner;
 
 use super::warehouse::{Dice, Rows, changed, ended, inboxes_show, input, over, run, running, save, until_runs};
 use super::{SAVE, complete, field, many, titles};
@@ -61,23 +61,23 @@ async fn inboxes_show_what_the_table_holds(kind: Kind, of: Kind) {
 async fn it_runs_when_it_is_due_and_what_was_missed_once() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
         over(kind, Kind::Sqlite, json!({}), async |app, warehouse| {
-            let scanner = Scanner::default();
+            let scanner = RuleScanner::default();
             save(app, json!({})).await;
             until_runs(app, &scanner, 1).await;
             warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
             app.advance(TimeDelta::seconds(29));
-            scanner.look(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 1);
             app.advance(TimeDelta::hours(5));
             until_runs(app, &scanner, 2).await;
             assert_eq!(titles(app.user("ada")).await, ["1: low"]);
-            scanner.look(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 2, "what was missed is run once");
             app.admin().ask("mutation { pauseNotificationRule(code: \"low\") { state } }", json!({})).await;
             app.advance(TimeDelta::hours(5));
-            scanner.look(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 2, "it is paused");
             assert!(app.service().refused(&running(), json!({})).await.starts_with("CONFLICT"));
@@ -91,11 +91,14 @@ async fn of_two_nodes_one_runs_it() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
         over(kind, Kind::Sqlite, json!({}), async |app, warehouse| {
             let other = app.beside().await;
-            let scanners = [Scanner::default(), Scanner::default()];
+            let scanners = [RuleScanner::default(), RuleScanner::default()];
             save(app, json!({})).await;
             for round in 1..=5 {
                 warehouse.by_hand(&format!("INSERT INTO pallet VALUES ({round}, 'low', 'ada')")).await;
-                let looks = futures_util::future::join(scanners[0].look(&app.app), scanners[1].look(&other.app));
+                let looks = futures_util::future::join(
+                    scanners[0].start_due_scans(&app.app),
+                    scanners[1].start_due_scans(&other.app),
+                );
                 let (one, two) = looks.await;
                 one.and(two).unwrap();
                 until_runs(app, &scanners[1], round).await;
@@ -185,8 +188,8 @@ async fn a_rule_that_is_saved_while_it_runs_is_run_as_it_is_now() {
         warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
         let scan = |sql: &str| json!({ "scan": { "source": "wms", "sql": sql, "schedule": "0 0 1 1 *" } });
         save(app, scan("SELECT id, state, who FROM pallet, pg_sleep(1)")).await;
-        let scanner = Scanner::default();
-        scanner.look(&app.app).await.unwrap();
+        let scanner = RuleScanner::default();
+        scanner.start_due_scans(&app.app).await.unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
         save(app, scan("SELECT id, 'new' AS state, who FROM pallet")).await;
         until_runs(app, &scanner, 1).await;
@@ -300,13 +303,13 @@ async fn a_rule_of_another_tenant_waits_for_one_turn_alone() {
             save(app, json!({ "code": format!("low{code}"), "scan": scan })).await;
         }
         app.advance(TimeDelta::seconds(1));
-        let other = app.stranger("operator", Role::Admin);
+        let other = app.stranger("operator", CallerRole::Admin);
         other.define(json!({ "code": "stock", "title": "Stock", "template": { "title": "{{ params.id }}" } })).await;
         other.ask(SAVE, json!({ "input": input(&json!({})) })).await;
-        let scanner = Scanner::default();
+        let scanner = RuleScanner::default();
         let complete = "rule_run WHERE outcome = 0";
         for _ in 0..500 {
-            scanner.look(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
             if many(app, complete).await > 0 {
                 break;
@@ -343,16 +346,16 @@ async fn a_source_that_says_so_is_read_at_once() {
 async fn a_run_that_was_cut_off_is_run_again_when_its_lease_is_over() {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::Mysql] {
         over(kind, Kind::Sqlite, json!({}), async |app, warehouse| {
-            let scanner = Scanner::default();
+            let scanner = RuleScanner::default();
             let scan = json!({ "source": "wms", "sql": "SELECT id, state, who FROM pallet", "schedule": "0 0 1 1 *" });
             save(app, json!({ "scan": scan })).await;
             warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
             // The run panics between its start and its end.
             app.panic_at("INSERT INTO rule_run");
-            scanner.look(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
             assert_eq!(many(app, "rule_run").await, 0);
-            scanner.look(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 0, "the lease is not over");
             app.advance(TimeDelta::seconds(16));
@@ -371,19 +374,19 @@ async fn news_while_it_runs_are_run_for_again() {
     over(Kind::Sqlite, Kind::Postgres, json!({}), async |app, _| {
         let slow = "SELECT id, state, who FROM pallet, pg_sleep(1)";
         save(app, json!({ "scan": { "source": "wms", "sql": slow, "schedule": "0 0 1 1 *" } })).await;
-        let scanner = Scanner::default();
-        scanner.look(&app.app).await.unwrap();
+        let scanner = RuleScanner::default();
+        scanner.start_due_scans(&app.app).await.unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
         app.advance(TimeDelta::seconds(1));
         let heard_at = app.app.now();
-        tidings::domain::rule::has_news(&app.app, "wms", heard_at).await.unwrap();
+        tidings::domain::rule::mark_source_due(&app.app, "wms", heard_at).await.unwrap();
         until_runs(app, &scanner, 2).await;
         let is_done = async || field(app, "nextRunAt").await["nextRunAt"] == "2027-01-01T00:00:00.000Z";
         assert!(is_done().await);
         // A slower node got the same notice.
-        tidings::domain::rule::has_news(&app.app, "wms", heard_at - 1).await.unwrap();
+        tidings::domain::rule::mark_source_due(&app.app, "wms", heard_at - 1).await.unwrap();
         assert!(is_done().await, "it is known by now");
-        tidings::domain::rule::has_news(&app.app, "wms", heard_at + 1).await.unwrap();
+        tidings::domain::rule::mark_source_due(&app.app, "wms", heard_at + 1).await.unwrap();
         assert!(!is_done().await);
     })
     .await;
@@ -396,12 +399,12 @@ async fn a_rule_whose_source_is_gone_fails() {
         let mut config = app.app.config.clone();
         config.sources.sources = None;
         let without = TestApp::at(config, app.app.clock.clone()).await;
-        tidings::domain::rule::fail_the_sourceless(&without.app).await.unwrap();
+        tidings::domain::rule::fail_without_source(&without.app).await.unwrap();
         assert_eq!(many(app, "rule_run").await, 0, "another node may have it");
         app.advance(TimeDelta::seconds(61));
-        tidings::domain::rule::fail_the_sourceless(&app.app).await.unwrap();
+        tidings::domain::rule::fail_without_source(&app.app).await.unwrap();
         assert_eq!(many(app, "rule_run").await, 0, "this one does");
-        tidings::domain::rule::fail_the_sourceless(&without.app).await.unwrap();
+        tidings::domain::rule::fail_without_source(&without.app).await.unwrap();
         let run = field(app, "runs { outcome error }").await["runs"][0].clone();
         assert_eq!(run, json!({ "outcome": "FAILED", "error": "no source \"wms\"" }));
         without.app.db.close().await;
@@ -415,7 +418,7 @@ async fn sources_and_rules_are_their_tenants() {
         let sources = "{ ruleSources { name kind error } }";
         let own = app.admin().ask(sources, json!({})).await;
         assert_eq!(own["ruleSources"], json!([{ "name": "wms", "kind": "SQLITE", "error": null }]));
-        let stranger = app.stranger("operator", tidings::auth::Role::Admin);
+        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
         assert_eq!(stranger.ask(sources, json!({})).await["ruleSources"], json!([]));
         stranger.define(json!({ "code": "stock", "title": "Stock", "template": { "title": "x" } })).await;
         assert!(stranger.refused(SAVE, json!({ "input": input(&json!({})) })).await.starts_with("NOT_FOUND"));

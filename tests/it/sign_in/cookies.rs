@@ -4,7 +4,7 @@ use axum::http::Method;
 use chrono::TimeDelta;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use super::{Browser, DESK, PUBLIC, Provider, SESSION, WHO, settings, with_provider};
 use crate::support::{SECRET, TestApp};
@@ -67,7 +67,7 @@ async fn a_session_ends_after_its_hours() {
 }
 
 /// A server with other settings over the same database.
-async fn beside(app: &TestApp, change: impl FnOnce(&mut Config)) -> TestApp {
+async fn beside(app: &TestApp, change: impl FnOnce(&mut ServerConfig)) -> TestApp {
     let mut config = app.app.config.clone();
     change(&mut config);
     TestApp::at(config, app.app.clock.clone()).await
@@ -103,7 +103,7 @@ async fn a_session_is_of_one_provider_and_client() {
         let client = beside(app, |config| config.oidc.client_id = Some("other".into())).await;
         assert!(!is_session(&client, &session).await);
         let nobody = beside(app, |config| {
-            config.oidc = Config::over("sqlite::memory:", SECRET).oidc;
+            config.oidc = ServerConfig::for_database("sqlite::memory:", SECRET).oidc;
         });
         let nobody = nobody.await;
         let mut browser = Browser { app: &nobody, cookies: [(SESSION.to_owned(), session)].into() };
@@ -158,7 +158,7 @@ async fn a_session_that_was_ended_counts_nowhere() {
         let kept = async || entity::ended_session::Entity::find().all(&app.app.db.read).await.unwrap().len();
         assert_eq!(kept().await, 1);
         app.advance(TimeDelta::hours(9));
-        tidings::domain::chore::sweep::sweep(&app.app).await.unwrap();
+        tidings::domain::chore::sweep::sweep_all(&app.app).await.unwrap();
         assert_eq!(kept().await, 0);
     })
     .await;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
 use reqwest::Url;
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use super::{Browser, CLIENT_SECRET, Client, DESK, PUBLIC, Provider, SESSION, TYPES, settings, with_provider};
 use crate::support::{Kind, with, with_settings};
@@ -81,7 +81,7 @@ async fn clients_show_who_they_are_as_the_provider_wants_it() {
     for client in [Client::Basic, Client::Post, Client::Public] {
         let provider = Provider::start(super::NOW).await;
         provider.says(|said| said.client = client);
-        let change = |config: &mut Config| {
+        let change = |config: &mut ServerConfig| {
             settings(config, &provider);
             config.oidc.client_secret = Some(CLIENT_SECRET.to_owned()).filter(|_| client != Client::Public);
         };
@@ -95,7 +95,7 @@ async fn clients_show_who_they_are_as_the_provider_wants_it() {
 #[tokio::test]
 async fn roles_and_tenants_come_from_claims() {
     let provider = Provider::start(super::NOW).await;
-    let change = |config: &mut Config| {
+    let change = |config: &mut ServerConfig| {
         settings(config, &provider);
         (config.oidc.tenant, config.oidc.tenant_claim) = (None, Some("org".into()));
         config.oidc.role_claim = "realm_access.roles".into();
@@ -252,7 +252,7 @@ async fn one_may_begin_at_one_node_and_go_on_at_another() {
 #[tokio::test]
 async fn below_a_path_all_stays_below_it() {
     let provider = Provider::start(super::NOW).await;
-    let change = |config: &mut Config| {
+    let change = |config: &mut ServerConfig| {
         settings(config, &provider);
         config.public.url = Some("http://127.0.0.1:8080/tidings/".parse().unwrap());
     };

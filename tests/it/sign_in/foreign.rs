@@ -2,7 +2,7 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use super::{Browser, DESK, PUBLIC, Provider, SESSION, TYPES, WHO, settings, with_provider};
 use crate::support::{Kind, Socket, TestApp, with_settings};
@@ -131,7 +131,7 @@ async fn a_token_counts_before_the_cookie() {
 async fn listed_origins_do_not_come_in_by_the_cookie() {
     let provider = Provider::start(super::NOW).await;
     for origins in ["https://app.example", "*"] {
-        let change = |config: &mut Config| {
+        let change = |config: &mut ServerConfig| {
             settings(config, &provider);
             config.wire.origins = vec![origins.to_owned()];
         };
@@ -160,7 +160,7 @@ async fn listed_origins_do_not_come_in_by_the_cookie() {
 #[tokio::test]
 async fn where_the_schema_is_public_a_cookie_that_does_not_count_is_as_none() {
     let provider = Provider::start(super::NOW).await;
-    let change = |config: &mut Config| {
+    let change = |config: &mut ServerConfig| {
         settings(config, &provider);
         config.wire.public_schema = true;
     };
@@ -214,7 +214,7 @@ async fn heard(app: &TestApp, headers: &[(&'static str, &str)], payload: Value) 
 #[tokio::test]
 async fn sockets_come_by_the_cookie_from_our_own_pages() {
     let provider = Provider::start(super::NOW).await;
-    let change = |config: &mut Config| {
+    let change = |config: &mut ServerConfig| {
         settings(config, &provider);
         config.wire.origins = vec![PUBLIC.into(), "https://app.example".into()];
     };
@@ -248,7 +248,7 @@ async fn sockets_come_by_the_cookie_from_our_own_pages() {
 #[tokio::test]
 async fn a_socket_ends_soon_after_its_user_has_signed_out() {
     let provider = Provider::start(super::NOW).await;
-    let change = |config: &mut Config| {
+    let change = |config: &mut ServerConfig| {
         settings(config, &provider);
         config.wire.origins = vec![PUBLIC.into()];
     };

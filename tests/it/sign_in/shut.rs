@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use reqwest::header::{HeaderMap, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tokio::time::{Instant, sleep};
 
 use super::{NOW, Provider, settings};
@@ -61,9 +61,9 @@ impl Caller {
 }
 
 /// Runs a test with a node behind a proxy and low rate limits for callers without a token.
-async fn with_node(change: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&TestApp, &Provider, &str)) {
+async fn with_node(change: impl FnOnce(&mut ServerConfig), test: impl AsyncFnOnce(&TestApp, &Provider, &str)) {
     let provider = Provider::start(NOW).await;
-    let all = |config: &mut Config| {
+    let all = |config: &mut ServerConfig| {
         settings(config, &provider);
         config.connections.proxies = "127.0.0.1".parse().unwrap();
         config.wire.public_schema = true;
@@ -81,7 +81,7 @@ const INTROSPECTION: &str = "/graphql?query=%7B__schema%7BqueryType%7Bname%7D%7D
 
 #[tokio::test]
 async fn requests_to_one_route_or_from_one_address_shut_no_other() {
-    let few = |config: &mut Config| (config.limits.network_rate, config.limits.route_rate) = (6, 12);
+    let few = |config: &mut ServerConfig| (config.limits.network_rate, config.limits.route_rate) = (6, 12);
     with_node(few, async |app, provider, node| {
         let [mallory, neighbour, ada] =
             ["2001:db8:1:2::1", "2001:db8:1:2::2", "203.0.113.7"].map(|address| Caller::new(node, address));
@@ -113,7 +113,7 @@ async fn requests_to_one_route_or_from_one_address_shut_no_other() {
 
 #[tokio::test]
 async fn many_addresses_together_have_a_share_of_a_route_that_is_theirs_alone() {
-    let few = |config: &mut Config| (config.limits.network_rate, config.limits.route_rate) = (4, 12);
+    let few = |config: &mut ServerConfig| (config.limits.network_rate, config.limits.route_rate) = (4, 12);
     with_node(few, async |app, provider, node| {
         for number in 0..10 {
             let one = Caller::new(node, &format!("198.51.100.{number}"));

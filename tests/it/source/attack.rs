@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};
-use tidings::source::{Failure, FailureKind, Found, Query};
+use tidings::source::{QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
 
 use super::{Other, query, with};
 use crate::support::Kind;
@@ -23,9 +23,9 @@ const CANARY: &str = "canary_7f3a";
 const ALLOWED: Duration = Duration::from_millis(400);
 
 impl Other {
-    async fn attack(&self, sql: &str) -> Result<Found, Failure> {
+    async fn attack(&self, sql: &str) -> Result<QueryRows, QueryFailure> {
         let began = Instant::now();
-        let found = self.source().scan(Query { timeout: ALLOWED, ..query(sql) }).await;
+        let found = self.source().scan(SourceQuery { timeout: ALLOWED, ..query(sql) }).await;
         assert!(began.elapsed() < Duration::from_secs(20), "{sql} took {:?}", began.elapsed());
         assert!(!format!("{found:?}").contains(CANARY), "{sql} shows what is not its own: {found:?}");
         found
@@ -372,12 +372,12 @@ async fn a_file_of_sqlite_shows_itself_and_nothing_else() {
         for sql in &attacks {
             let refused = other.attack(sql).await;
             let may_end = ["instr", "LIKE", "GLOB", "json_each"].iter().any(|word| sql.contains(word));
-            let is_empty = |found: &Found| found.rows.iter().all(|row| row.values().all(Value::is_null));
+            let is_empty = |found: &QueryRows| found.rows.iter().all(|row| row.values().all(Value::is_null));
             let is_harmless = may_end || refused.as_ref().map_or(true, is_empty);
             let is_odd = ODD.iter().any(|odd| sql.contains(odd));
             assert!(is_harmless || is_odd, "{sql} is run: {refused:?}");
             assert!(refused.is_err() || !sql.contains("pragma_"), "{sql} is run: {refused:?}");
-            let planned = other.source().plan(Query { timeout: ALLOWED, ..query(sql) }).await;
+            let planned = other.source().plan(SourceQuery { timeout: ALLOWED, ..query(sql) }).await;
             assert!(!format!("{planned:?}").contains(CANARY), "{sql}");
         }
         other.is_whole().await;
@@ -398,7 +398,7 @@ async fn postgres_runs_one_select_whatever_its_role_may() {
         for sql in ON_POSTGRES {
             let refused = other.attack(sql).await;
             assert!(refused.is_err(), "{sql} is run: {refused:?}");
-            let _ = other.source().plan(Query { timeout: ALLOWED, ..query(sql) }).await;
+            let _ = other.source().plan(SourceQuery { timeout: ALLOWED, ..query(sql) }).await;
             other.is_whole().await;
         }
         for odd in ODD {
@@ -484,9 +484,9 @@ async fn no_random_statement_reads_or_writes_what_is_not_its_own() {
             for _ in 0..RANDOM {
                 let sql = strategy.new_tree(&mut runner).unwrap().current().replace("{file}", &file);
                 if let Err(failure) = other.attack(&sql).await {
-                    assert_ne!(failure.kind, FailureKind::Unreachable, "{failure:?} of {sql}");
+                    assert_ne!(failure.kind, QueryFailureKind::Unreachable, "{failure:?} of {sql}");
                 }
-                let _ = other.source().plan(Query { timeout: ALLOWED, ..query(&sql) }).await;
+                let _ = other.source().plan(SourceQuery { timeout: ALLOWED, ..query(&sql) }).await;
             }
             assert_eq!(other.number("SELECT COUNT(*) FROM stock").await, 3);
             assert_eq!(other.number("SELECT COUNT(*) FROM stock WHERE amount IN (10, 20, 30)").await, 3);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Query, instant, on_every_source, query};
+use super::{SourceQuery, instant, on_every_source, query};
 use crate::support::Kind;
 
 on_every_source! {
@@ -19,7 +19,7 @@ on_every_source! {
         let found = other.scan(sql).await.unwrap();
         assert_eq!(json!(found.rows), json!([{ "id": 1 }, { "id": 2 }, { "id": 3 }]), "the first time");
         let since = Some(instant("2026-11-21T00:00:00Z"));
-        let found = other.source().scan(Query { since, ..query(sql) }).await.unwrap();
+        let found = other.source().scan(SourceQuery { since, ..query(sql) }).await.unwrap();
         assert_eq!(json!(found.rows), json!([{ "id": 3 }]));
         let hour = match other.kind {
             Kind::Sqlite => "datetime(:now, '-1 hour')",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::source::{FailureKind, Query};
+use tidings::source::{QueryFailureKind, SourceQuery};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};
@@ -61,7 +61,7 @@ async fn a_scan_that_is_dropped_ends_on_the_server_too() {
 async fn a_result_that_is_truncated_ends_on_the_server_too() {
     with(Kind::Postgres, json!({}), async |other| {
         let sql = "SELECT i, CASE WHEN i > 50000 THEN pg_sleep(25)::text END AS a FROM generate_series(1, 100000) i";
-        let found = other.source().scan(Query { limit: 3, ..query(sql) }).await.unwrap();
+        let found = other.source().scan(SourceQuery { limit: 3, ..query(sql) }).await.unwrap();
         assert_eq!((found.rows.len(), found.is_truncated), (3, true));
         assert_eq!(other.row("SELECT 1 AS a").await, json!({ "a": 1 }));
         runs(other, 0).await;
@@ -88,7 +88,7 @@ async fn a_server_that_stops_leaves_nothing_running() {
             };
             let (one, another, ()) = tokio::join!(other.scan(sql), other.scan(sql), begun);
             for found in [one, another, other.scan("SELECT 1 AS a").await] {
-                assert_eq!(found.unwrap_err().kind, FailureKind::Unreachable);
+                assert_eq!(found.unwrap_err().kind, QueryFailureKind::Unreachable);
             }
             if kind != Kind::Sqlite {
                 runs(other, 0).await;
@@ -116,13 +116,13 @@ async fn a_source_that_hangs_holds_nobody_else_up() {
         };
         let hung = sources(&json!([entry("postgres", "postgres"), entry("mysql", "mysql")]));
         for name in ["postgres", "mysql"] {
-            let source = hung.of("acme", name).unwrap();
+            let source = hung.find_for_tenant("acme", name).unwrap();
             let scans = async { tokio::join!(source.scan(query("SELECT 1 AS a")), source.scan(query("SELECT 1 AS a"))) };
             let ((one, another), row) = tokio::join!(scans, other.row("SELECT 1 AS a"));
             assert_eq!(row, json!({ "a": 1 }));
-            assert_eq!(one.unwrap_err().kind, FailureKind::TimedOut);
+            assert_eq!(one.unwrap_err().kind, QueryFailureKind::TimedOut);
             let another = another.unwrap_err().kind;
-            assert!(matches!(another, FailureKind::TimedOut | FailureKind::Unreachable), "it waits for a connection");
+            assert!(matches!(another, QueryFailureKind::TimedOut | QueryFailureKind::Unreachable), "it waits for a connection");
         }
         timeout(PATIENCE, hung.close()).await.unwrap();
         hanging.abort();
@@ -144,8 +144,8 @@ async fn a_source_that_is_not_there_is_unreachable() {
         (format!("sqlite:{}", file.display()), "file is not a database"),
     ] {
         let sources = sources(&json!([{ "name": "a", "url": url, "tenants": "*" }]));
-        let failure = sources.of("acme", "a").unwrap().check().await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Unreachable, "{failure:?}");
+        let failure = sources.find_for_tenant("acme", "a").unwrap().check().await.unwrap_err();
+        assert_eq!(failure.kind, QueryFailureKind::Unreachable, "{failure:?}");
         assert!(failure.message.contains(words), "{failure:?} rather than {words:?}");
         assert!(!failure.message.contains("hunter2") && !failure.message.contains("db\""), "{failure:?}");
     }
@@ -163,7 +163,7 @@ async fn a_source_that_goes_away_is_no_empty_result() {
         }
     });
     let sources = sources(&json!([{ "name": "a", "url": format!("postgres://a@127.0.0.1:{port}/a"), "tenants": "*" }]));
-    let failure = sources.of("acme", "a").unwrap().scan(query("SELECT 1 AS a")).await.unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Unreachable, "{failure:?}");
+    let failure = sources.find_for_tenant("acme", "a").unwrap().scan(query("SELECT 1 AS a")).await.unwrap_err();
+    assert_eq!(failure.kind, QueryFailureKind::Unreachable, "{failure:?}");
     task.abort();
 }

@@ -10,8 +10,8 @@ use crate::support::{Kind, PATIENCE};
 #[tokio::test]
 async fn what_is_notified_is_heard_by_all_also_after_a_lost_connection() {
     with(Kind::Postgres, json!({ "channel": "wms \"moved\"" }), async |other| {
-        let mut news = other.source().notifications().unwrap();
-        let mut others = other.source().notifications().unwrap();
+        let mut news = other.source().subscribe_notifications().unwrap();
+        let mut others = other.source().subscribe_notifications().unwrap();
         let notify = "SELECT pg_notify('wms \"moved\"', 'pallet 7')";
         for round in 0..2 {
             let begun = timeout(PATIENCE, news.recv()).await.unwrap().unwrap();
@@ -36,6 +36,6 @@ async fn what_is_notified_is_heard_by_all_also_after_a_lost_connection() {
 #[tokio::test]
 async fn a_source_without_a_channel_hears_nothing() {
     for kind in [Kind::Postgres, Kind::Sqlite] {
-        with(kind, json!({}), async |other| assert!(other.source().notifications().is_none())).await;
+        with(kind, json!({}), async |other| assert!(other.source().subscribe_notifications().is_none())).await;
     }
 }

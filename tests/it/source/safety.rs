@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidings::source::{Failure, FailureKind, Query};
+use tidings::source::{QueryFailure, QueryFailureKind, SourceQuery};
 use tokio::time::sleep;
 
 use super::{Other, on_every_source, query, sources, with};
@@ -42,7 +42,7 @@ on_every_source! {
             " -- nothing",
         ] {
             let failure = other.scan(sql).await.expect_err(sql);
-            assert!(matches!(failure.kind, FailureKind::Refused | FailureKind::Failed), "{failure:?} of {sql}");
+            assert!(matches!(failure.kind, QueryFailureKind::Refused | QueryFailureKind::Failed), "{failure:?} of {sql}");
         }
         let own: &[&str] = match other.kind {
             Kind::Sqlite => &[
@@ -96,7 +96,7 @@ on_every_source! {
         let of_mariadb = ["SELECT NEXTVAL(numbers) AS a", "SELECT NEXT VALUE FOR numbers AS a", "SELECT SETVAL(numbers, 9) AS a"];
         for sql in own.iter().chain(of_mariadb.iter().filter(|_| is_mariadb)) {
             let failure = other.scan(sql).await.expect_err(sql);
-            assert!(matches!(failure.kind, FailureKind::Refused | FailureKind::Failed), "{failure:?} of {sql}");
+            assert!(matches!(failure.kind, QueryFailureKind::Refused | QueryFailureKind::Failed), "{failure:?} of {sql}");
             other.is_well().await;
         }
         assert_eq!(sum(other).await, before);
@@ -118,8 +118,8 @@ on_every_source! {
         });
         for sql in endless {
             let timeout = Duration::from_millis(300);
-            let failure = other.source().scan(Query { timeout, ..query(sql) }).await.expect_err(sql);
-            assert_eq!(failure.kind, FailureKind::TimedOut, "{failure:?} of {sql}");
+            let failure = other.source().scan(SourceQuery { timeout, ..query(sql) }).await.expect_err(sql);
+            assert_eq!(failure.kind, QueryFailureKind::TimedOut, "{failure:?} of {sql}");
             other.is_well().await;
         }
     }
@@ -133,7 +133,7 @@ on_every_source! {
             Kind::Mysql => "SELECT extractvalue(1, CONCAT('~', code)) AS a FROM card",
         };
         let failure = other.scan(sql).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Failed, "{failure:?}");
+        assert_eq!(failure.kind, QueryFailureKind::Failed, "{failure:?}");
         assert!(!format!("{failure:?}").contains("hunter2"), "{failure:?}");
         assert!(!format!("{:?}", other.sources).contains(&other.database.url));
     }
@@ -168,8 +168,8 @@ async fn what_a_scan_leaves_behind_goes_with_its_connection() {
         );
         other.by_hand(&format!("DO GET_LOCK('{name}', 20)")).await;
         let timeout = Duration::from_millis(300);
-        let found = other.source().scan(Query { timeout, ..query(&lock) }).await;
-        assert_eq!(found.unwrap_err().kind, FailureKind::TimedOut);
+        let found = other.source().scan(SourceQuery { timeout, ..query(&lock) }).await;
+        assert_eq!(found.unwrap_err().kind, QueryFailureKind::TimedOut);
     })
     .await;
 }
@@ -211,17 +211,17 @@ async fn a_role_sees_the_views_that_it_was_granted() {
 
         let url = other.database.url.replacen("postgres@", &format!("{role}:hunter2@"), 1);
         let own = sources(&json!([{ "name": "own", "url": url, "tenants": "*" }]));
-        let source = own.of("anybody", "own").unwrap();
+        let source = own.find_for_tenant("anybody", "own").unwrap();
         assert_eq!(source.check().await.unwrap().may, Vec::<String>::new());
         assert_eq!(source.scan(query("SELECT id FROM scarce")).await.unwrap().rows.len(), 1);
         let failure = source.scan(query("SELECT id FROM stock")).await.unwrap_err();
-        assert_eq!((failure.kind, failure.code.as_deref()), (FailureKind::Refused, Some("42501")));
+        assert_eq!((failure.kind, failure.code.as_deref()), (QueryFailureKind::Refused, Some("42501")));
         assert_eq!(failure.message, "permission denied for table stock");
 
         other.by_hand(&format!("GRANT UPDATE (amount) ON stock TO {role}")).await;
         other.by_hand(&format!("GRANT pg_read_server_files TO {role}")).await;
         let may = source.check().await.unwrap().may;
-        assert_eq!(may, ["write to 1 tables or views", "do what pg_read_server_files may"]);
+        assert_eq!(may, ["write to 1 tables or views", "use the privileges of pg_read_server_files"]);
         own.close().await;
         other.by_hand(&format!("DROP OWNED BY {role}")).await;
         other.by_hand(&format!("DROP ROLE {role}")).await;
@@ -238,11 +238,11 @@ async fn a_role_sees_the_views_that_it_was_granted() {
 
         let url = other.database.url.replacen("root@", &format!("{name}:hunter2@"), 1);
         let own = sources(&json!([{ "name": "own", "url": url, "tenants": "*" }]));
-        let source = own.of("anybody", "own").unwrap();
+        let source = own.find_for_tenant("anybody", "own").unwrap();
         assert_eq!(source.check().await.unwrap().may, Vec::<String>::new());
         assert_eq!(source.scan(query("SELECT id FROM scarce")).await.unwrap().rows.len(), 1);
         let failure = source.scan(query("SELECT id FROM stock")).await.unwrap_err();
-        assert_eq!((failure.kind, failure.code.as_deref()), (FailureKind::Refused, Some("1142")));
+        assert_eq!((failure.kind, failure.code.as_deref()), (QueryFailureKind::Refused, Some("1142")));
         other.by_hand(&format!("GRANT INSERT (id, amount), DELETE ON {name}.stock TO {name}")).await;
         other.by_hand(&format!("GRANT FILE ON *.* TO {name}")).await;
         assert_eq!(source.check().await.unwrap().may, ["DELETE", "FILE", "INSERT"]);
@@ -255,8 +255,8 @@ async fn a_role_sees_the_views_that_it_was_granted() {
 /// The error does not contain the wrong password.
 #[tokio::test]
 async fn who_may_not_come_in_is_refused() {
-    let told = |failure: Failure| {
-        assert_eq!(failure.kind, FailureKind::Refused, "{failure:?}");
+    let told = |failure: QueryFailure| {
+        assert_eq!(failure.kind, QueryFailureKind::Refused, "{failure:?}");
         assert!(!format!("{failure:?}").contains("hunter2"), "{failure:?}");
     };
     for kind in [Kind::Postgres, Kind::Mysql] {
@@ -264,7 +264,7 @@ async fn who_may_not_come_in_is_refused() {
             let url = other.database.url.replacen("postgres@", "nobody_at_all:hunter2@", 1);
             let url = url.replacen("root@", "root:hunter2@", 1);
             let own = sources(&json!([{ "name": "own", "url": url, "tenants": "*" }]));
-            told(own.of("acme", "own").unwrap().check().await.unwrap_err());
+            told(own.find_for_tenant("acme", "own").unwrap().check().await.unwrap_err());
             own.close().await;
         })
         .await;

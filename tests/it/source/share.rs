@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidings::source::{FailureKind, Query};
+use tidings::source::{QueryFailureKind, SourceQuery};
 
 use super::{Other, query, with};
 use crate::support::Kind;
@@ -19,8 +19,9 @@ fn endless(kind: Kind) -> &'static str {
 
 impl Other {
     /// Scans as a tenant. Returns the failure, and the time since an instant.
-    async fn scan_of(&self, tenant: &str, sql: &str, since: Instant) -> (Option<FailureKind>, Duration) {
-        let scanned = self.sources.of(tenant, "wms").unwrap().scan(Query { tenant, ..query(sql) }).await;
+    async fn scan_of(&self, tenant: &str, sql: &str, since: Instant) -> (Option<QueryFailureKind>, Duration) {
+        let scanned =
+            self.sources.find_for_tenant(tenant, "wms").unwrap().scan(SourceQuery { tenant, ..query(sql) }).await;
         (scanned.err().map(|failure| failure.kind), since.elapsed())
     }
 }
@@ -40,7 +41,7 @@ async fn a_tenant_whose_scans_never_end_leaves_connections_to_the_others() {
             assert_eq!(failure, None, "{kind:?}");
             assert!(took < Duration::from_millis(2500), "{kind:?} {took:?}");
             for (failure, _) in [first, second, third] {
-                assert_eq!(failure, Some(FailureKind::TimedOut), "{kind:?}");
+                assert_eq!(failure, Some(QueryFailureKind::TimedOut), "{kind:?}");
             }
         })
         .await;
@@ -75,7 +76,7 @@ async fn a_source_of_one_tenant_lends_it_all_connections() {
         let (one, another) = tokio::join!(scan(), scan());
         assert_eq!((one.0, another.0), (None, None));
         assert!(one.1.max(another.1) < Duration::from_millis(1900), "{one:?} {another:?}");
-        assert_eq!(other.source().share(), 2);
+        assert_eq!(other.source().tenant_share(), 2);
     })
     .await;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use tidings::source::FailureKind;
+use tidings::source::QueryFailureKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -24,7 +24,7 @@ on_every_source! {
         other.by_hand(&format!("INSERT INTO doc VALUES (1, 'short'), (2, {}), (3, 'short')", long(8_000_000))).await;
         for sql in ["SELECT id, body FROM doc", "SELECT body FROM doc WHERE id = 2", "SELECT id, body FROM doc ORDER BY id DESC"] {
             let failure = other.scan(sql).await.unwrap_err();
-            assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Failed, TOO_LARGE), "{sql}");
+            assert_eq!((failure.kind, failure.message.as_str()), (QueryFailureKind::Failed, TOO_LARGE), "{sql}");
         }
         let found = other.scan("SELECT id FROM doc ORDER BY id DESC").await.unwrap();
         assert_eq!(json!(found.rows), json!([{ "id": 3 }, { "id": 2 }, { "id": 1 }]), "what is not selected does not count");
@@ -115,7 +115,7 @@ async fn nothing_of_a_huge_row_comes_over_the_wire() {
             let (door, count) = counting(to).await;
             let url = other.database.url.replace(&format!(":{to}/"), &format!(":{door}/"));
             let own = sources(&json!([{ "name": "own", "url": url, "tenants": "*", "timeout_ms": 30_000 }]));
-            let failure = own.of("acme", "own").unwrap().scan(query(huge)).await.unwrap_err();
+            let failure = own.find_for_tenant("acme", "own").unwrap().scan(query(huge)).await.unwrap_err();
             assert_eq!(failure.message, TOO_LARGE, "{huge}");
             own.close().await;
             let came = count.load(Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! Each type of each kind, as JSON.
 
 use serde_json::{Value, json};
-use tidings::source::FailureKind;
+use tidings::source::QueryFailureKind;
 
-use super::{Other, Query, on_every_source, query, with};
+use super::{Other, SourceQuery, on_every_source, query, with};
 use crate::support::Kind;
 
 /// Checks the JSON of values.
@@ -19,7 +19,7 @@ async fn each(other: &Other, cases: &[(&str, Value)]) {
 async fn none(other: &Other, values: &[&str]) {
     for value in values {
         let failure = other.scan(&format!("SELECT 1 AS id, {value} AS odd")).await.expect_err(value);
-        assert_eq!(failure.kind, FailureKind::Failed, "{failure:?}");
+        assert_eq!(failure.kind, QueryFailureKind::Failed, "{failure:?}");
         assert!(failure.message.starts_with("the column \"odd\" is of the type "), "{failure:?}");
     }
 }
@@ -236,7 +236,7 @@ on_every_source! {
         let found = other.scan(&format!("SELECT id, {} AS value FROM pallet", long(60_000))).await.unwrap();
         assert!(found.is_truncated);
         assert_eq!(found.rows.len(), 16 * 1024 * 1024 / 60_080, "16 MiB of them");
-        let found = other.source().scan(Query { limit: 200, ..query("SELECT id FROM pallet") }).await.unwrap();
+        let found = other.source().scan(SourceQuery { limit: 200, ..query("SELECT id FROM pallet") }).await.unwrap();
         assert_eq!((found.rows.len(), found.is_truncated), (200, true), "the next one goes as ever");
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::auth::{Claims, Role, sign};
+use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::sleep;
 use tower::ServiceExt;
 
@@ -26,11 +26,11 @@ pub fn everyone() -> Value {
 
 impl<'a> Actor<'a> {
     /// Creates a caller with a token that is valid for ten years.
-    pub fn new(app: &'a TestApp, tenant: &str, sub: &str, role: Role) -> Self {
+    pub fn new(app: &'a TestApp, tenant: &str, sub: &str, role: CallerRole) -> Self {
         let exp = app.now().timestamp() + 10 * 365 * 24 * 60 * 60;
-        let claims = Claims { tenant: tenant.into(), sub: sub.into(), role, exp, scope: None };
-        let user_of = (role == Role::User).then(|| tenant.to_owned());
-        Self { app, token: sign(SECRET, &claims).expect("a token can be signed"), user_of }
+        let claims = TokenClaims { tenant: tenant.into(), sub: sub.into(), role, exp, scope: None };
+        let user_of = (role == CallerRole::User).then(|| tenant.to_owned());
+        Self { app, token: sign_claims(SECRET, &claims).expect("a token can be signed"), user_of }
     }
 
     /// Returns the status and the whole response of a request. If the caller is a user, first opens to users the target

@@ -17,11 +17,11 @@ use axum::Router;
 use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::{ConnectionTrait, Statement};
 use tidings::app::App;
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::clock::Clock;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::database::open;
-use tidings::domain::live::Live;
+use tidings::domain::live::LiveRooms;
 use tidings::http::Server;
 
 pub use actor::{Actor, everyone};
@@ -65,7 +65,7 @@ pub(crate) use on_every_database;
 /// A running server with its own database. Its clock stands still until a test advances it.
 pub struct TestApp {
     pub app: Arc<App>,
-    pub live: Arc<Live>,
+    pub live: Arc<LiveRooms>,
     pub routes: Router,
     statements: Arc<AtomicUsize>,
     texts: Arc<Mutex<HashSet<String>>>,
@@ -82,7 +82,7 @@ pub async fn with(kind: Kind, test: impl AsyncFnOnce(&TestApp)) {
 }
 
 /// Like [`with`], but changes the settings first.
-pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut Config), test: impl AsyncFnOnce(&TestApp)) {
+pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ServerConfig), test: impl AsyncFnOnce(&TestApp)) {
     let Some(database) = kind.migrated().await else { return };
     let mut settings = config(&database.url);
     change(&mut settings);
@@ -102,16 +102,16 @@ impl TestApp {
     }
 
     /// Like [`Self::start`], but changes the settings first.
-    pub async fn start_with(url: &str, change: impl FnOnce(&mut Config)) -> Self {
+    pub async fn start_with(url: &str, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let mut config = config(url);
         change(&mut config);
         Self::configured(config).await
     }
 
     /// Starts a server with these settings. Its clock stands at 2026-11-21T08:00:00Z.
-    pub async fn configured(config: Config) -> Self {
+    pub async fn configured(config: ServerConfig) -> Self {
         let start = DateTime::parse_from_rfc3339("2026-11-21T08:00:00Z").expect("it is one");
-        Self::at(config, Clock::set(start.with_timezone(&Utc))).await
+        Self::at(config, Clock::fixed_at(start.with_timezone(&Utc))).await
     }
 
     /// Starts another node with the same database and clock, but its own caches.
@@ -120,7 +120,7 @@ impl TestApp {
     }
 
     /// Starts a node with this clock.
-    pub async fn at(config: Config, clock: Clock) -> Self {
+    pub async fn at(config: ServerConfig, clock: Clock) -> Self {
         // The test runner shows these warnings if the test fails.
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_test_writer();
         let _ = log.try_init();
@@ -134,7 +134,7 @@ impl TestApp {
         let record = recorded.clone();
         let panic_at = Arc::<Mutex<Option<&'static str>>>::default();
         let panics = panic_at.clone();
-        db.observe(move |info| {
+        db.add_observer(move |info| {
             let text = info.statement.sql.replace(['"', '`'], "");
             let part = panics.lock().unwrap().take_if(|part| text.contains(*part));
             assert!(part.is_none(), "the test wants whoever asks this to panic");
@@ -144,8 +144,8 @@ impl TestApp {
                 seen.lock().unwrap().insert(text);
             }
         });
-        let app = App::over(db, config, clock).await.expect("the server starts");
-        let live = Arc::<Live>::default();
+        let app = App::start_with_database(db, config, clock).await.expect("the server starts");
+        let live = Arc::<LiveRooms>::default();
         let routes = Server::new(app.clone(), live.clone()).routes();
         Self { app, live, routes, statements, texts, recorded, panic_at, opened: tokio::sync::Mutex::default() }
     }
@@ -163,21 +163,21 @@ impl TestApp {
 
     /// A user of the tenant `acme`.
     pub fn user(&self, id: &str) -> Actor<'_> {
-        Actor::new(self, "acme", id, Role::User)
+        Actor::new(self, "acme", id, CallerRole::User)
     }
 
     /// The backend of the tenant `acme`.
     pub fn service(&self) -> Actor<'_> {
-        Actor::new(self, "acme", "shop", Role::Service)
+        Actor::new(self, "acme", "shop", CallerRole::Service)
     }
 
     /// The operator of the tenant `acme`.
     pub fn admin(&self) -> Actor<'_> {
-        Actor::new(self, "acme", "operator", Role::Admin)
+        Actor::new(self, "acme", "operator", CallerRole::Admin)
     }
 
     /// An actor of another tenant, `globex`.
-    pub fn stranger(&self, id: &str, role: Role) -> Actor<'_> {
+    pub fn stranger(&self, id: &str, role: CallerRole) -> Actor<'_> {
         Actor::new(self, "globex", id, role)
     }
 
@@ -188,7 +188,7 @@ impl TestApp {
 
     /// The current time of the server's clock.
     pub fn now(&self) -> DateTime<Utc> {
-        tidings::clock::calendar(self.app.now())
+        tidings::clock::to_date_time(self.app.now())
     }
 
     /// Panics in the next statement that contains `part`.
@@ -227,7 +227,7 @@ impl TestApp {
         for code in wanted {
             use tidings::domain::catalogue::{SubscriptionPolicy, TargetType, save_follow_policy, save_target_type};
             let (app, subscription_policy) = (&self.app, SubscriptionPolicy::Open);
-            let tenant = tidings::domain::tenant::named(app, tenant).await.unwrap();
+            let tenant = tidings::domain::tenant::get_or_create(app, tenant).await.unwrap();
             if code.is_empty() {
                 save_follow_policy(app, &tenant, subscription_policy).await.unwrap();
             } else {
@@ -262,7 +262,7 @@ pub struct Listening {
     pub address: String,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     serving: tokio::task::JoinHandle<tidings::error::Result<()>>,
-    worker: tidings::worker::Worker,
+    worker: tidings::worker::BackgroundLoops,
 }
 
 impl Listening {
@@ -292,8 +292,8 @@ const BACKGROUND: [&str; 7] = [
 ];
 
 /// The test settings of a server with the database at `url`.
-pub fn config(url: &str) -> Config {
-    let mut config = Config::over(url, SECRET);
+pub fn config(url: &str) -> ServerConfig {
+    let mut config = ServerConfig::for_database(url, SECRET);
     config.database.connections = 8;
     config.limits.rate = 0;
     config.limits.network_rate = 0;

@@ -1,9 +1,9 @@
 //! Endpoints as operators create them, and which roles see which fields.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::domain::chore::sweep;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::{CREATE, act, create, deliveries, look_at, number, settle, with_endpoint};
 use crate::support::{Kind, everyone, on_every_database, with_settings};
@@ -79,10 +79,10 @@ on_every_database! {
     async fn endpoints_are_their_tenants_and_their_operators(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
         app.service().announce("news", everyone(), "x").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let delivery = receiver.take().remove(0).id;
         let node = "query($id: ID!) { node(id: $id) { id } }";
-        let stranger = || app.stranger("operator", Role::Admin);
+        let stranger = || app.stranger("operator", CallerRole::Admin);
         for (id, who, is_seen) in [
             (endpoint.id.clone(), app.admin(), true),
             (endpoint.id.clone(), app.service(), false),
@@ -125,7 +125,7 @@ on_every_database! {
             ids.push(json!(app.service().announce("news", everyone(), &format!("{n}")).await));
         }
         crate::after::retract(&app.admin(), &ids[0]).await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let listed = async |filter: Value| deliveries(app, filter, "event notificationId endpointId").await;
         let all = listed(json!({})).await;
         assert_eq!(all.len(), 7);
@@ -153,14 +153,14 @@ on_every_database! {
     async fn deliveries_go_with_the_retention_window(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
         app.service().announce("news", everyone(), "old").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         act(app, "pauseWebhookEndpoint", &endpoint).await;
         app.service().announce("news", everyone(), "missed").await;
         app.advance(chrono::TimeDelta::days(31));
         app.service().announce("news", everyone(), "new").await;
-        assert_eq!(sweep::sweep(&app.app).await.unwrap().deliveries, 1);
+        assert_eq!(sweep::sweep_all(&app.app).await.unwrap().deliveries, 1);
         act(app, "resumeWebhookEndpoint", &endpoint).await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(receiver.take().len(), 2, "what is gone is not told any more");
         assert_eq!(deliveries(app, json!({}), "id").await.len(), 1);
     }
@@ -176,7 +176,9 @@ async fn act_delete(app: &crate::support::TestApp, endpoint: &super::Endpoint) {
 
 #[tokio::test]
 async fn private_addresses_are_reached_by_nobody() {
-    let closed = |config: &mut tidings::config::Config| config.egress.allow = tidings::config::Destinations::default();
+    let closed = |config: &mut tidings::config::ServerConfig| {
+        config.egress.allow = tidings::config::AllowedDestinations::default()
+    };
     with_settings(Kind::Sqlite, closed, async |app| {
         app.admin().define_type("news").await;
         let refused = app.admin().refused(CREATE, json!({ "input": { "url": "https://127.0.0.1/" } })).await;
@@ -185,13 +187,13 @@ async fn private_addresses_are_reached_by_nobody() {
         let receiver = super::receiver::Receiver::start().await;
         let endpoint = create(app, "https://localhost:1/", json!({})).await;
         app.service().announce("news", everyone(), "x").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let error = look_at(app, &endpoint, "lastError lastStatus").await;
         assert!(error["lastError"].as_str().unwrap().contains("address"), "{error}");
         // The same applies to a URL that was written to the table directly.
         app.by_hand(&format!("UPDATE lane SET url = '{}', due_at = 0", receiver.url)).await;
         app.advance(chrono::TimeDelta::seconds(10));
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(receiver.many(), 0);
         assert_eq!(deliveries(app, json!({}), "attemptCount").await, [json!({ "attemptCount": 2 })]);
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidings::domain::notification::publish_due;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::{Answer, Receiver};
 use super::{create, deliveries, settle};
@@ -37,7 +37,7 @@ impl World {
         *self.expected.entry((format!("notification.{event}"), id.as_str().unwrap().to_owned())).or_default() += 1;
     }
 
-    async fn step(&mut self, app: &TestApp, lanes: &[Lanes]) {
+    async fn step(&mut self, app: &TestApp, lanes: &[DeliveryWorkers]) {
         let by = app.admin();
         match self.dice.below(8) {
             0..=2 => {
@@ -79,7 +79,7 @@ impl World {
                     }
                 }
             }
-            _ => lanes[self.dice.below(lanes.len())].look(&app.app).await.unwrap(),
+            _ => lanes[self.dice.below(lanes.len())].start_due(&app.app).await.unwrap(),
         }
     }
 
@@ -96,7 +96,7 @@ on_every_database! {
         for receiver in &receivers {
             create(app, &receiver.url, json!({})).await;
         }
-        let lanes = [Lanes::default(), Lanes::default()];
+        let lanes = [DeliveryWorkers::default(), DeliveryWorkers::default()];
         let mut world = World { dice: Dice(23), notifications: Vec::new(), expected: Heard::new() };
         for _ in 0..150 {
             if world.dice.below(5) == 0 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidings::domain::notification::publish_due;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::Receiver;
 use super::{act, create, deliveries, look_at, settle, with_endpoint};
@@ -28,7 +28,7 @@ on_every_database! {
         app.service().message("news", "ada", "before there was an endpoint").await;
         let of_thin = create(app, &thin.url, json!({ "events": ALL })).await;
         let of_full = create(app, &full.url, json!({ "events": ["NOTIFICATION_PUBLISHED"], "full": true })).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!((thin.many(), full.many()), (0, 0), "it hears of what happens from now on");
 
@@ -106,7 +106,7 @@ on_every_database! {
         let (receiver, endpoint) = with_endpoint(app).await;
         let change = "mutation($id: ID!) { updateWebhookEndpoint(id: $id, input: { events: [NOTIFICATION_EXPIRED] }) { events } }";
         app.admin().ask(change, json!({ "id": endpoint.id })).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         let soon = json!((app.now() + TimeDelta::minutes(5)).to_rfc3339());
         let [gone, put_off, kept] = [0, 1, 2].map(|_| json!({ "expiresAt": soon }));
         let gone = announce(&app.admin(), gone).await;
@@ -125,7 +125,7 @@ on_every_database! {
 
     async fn both_secrets_sign_for_a_day(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         let query = "mutation($id: ID!) { rotateWebhookSecret(id: $id) { secret endpoint { previousSecretUntil } } }";
         let rotated = app.admin().ask(query, json!({ "id": endpoint.id })).await["rotateWebhookSecret"].take();
         let secret = rotated["secret"].as_str().unwrap().to_owned();
@@ -145,7 +145,7 @@ on_every_database! {
 
     async fn what_happens_while_it_is_paused_comes_when_it_is_resumed(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         act(app, "pauseWebhookEndpoint", &endpoint).await;
         let id = app.service().announce("news", everyone(), "x").await;
         update(&app.admin(), &json!(id), json!({ "title": "y" })).await;
@@ -160,7 +160,7 @@ on_every_database! {
 
     async fn a_long_log_is_told_whole_and_nothing_of_other_tenants(app) {
         let (receiver, _) = with_endpoint(app).await;
-        let stranger = app.stranger("shop", tidings::auth::Role::Admin);
+        let stranger = app.stranger("shop", tidings::auth::CallerRole::Admin);
         stranger.define_type("news").await;
         stranger.announce("news", everyone(), "theirs").await;
         let inputs: Vec<Value> = (0..1000).map(|n| json!({ "message": {
@@ -169,7 +169,7 @@ on_every_database! {
         let sent = app.service().ask(query, json!({ "inputs": inputs })).await["sendNotifications"].take();
         let sent: HashSet<String> =
             sent.as_array().unwrap().iter().map(|of| of["notification"]["id"].as_str().unwrap().to_owned()).collect();
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let got = receiver.take();
         assert_eq!(got.len(), 1000);
         let got: HashSet<String> = got.iter().map(|got| got.body["data"]["id"].as_str().unwrap().to_owned()).collect();

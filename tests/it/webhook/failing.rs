@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::{Answer, Receiver};
 use super::{act, create, deliveries, look_at, settle, with_endpoint};
@@ -28,7 +28,7 @@ async fn one(app: &TestApp) -> Value {
 on_every_database! {
     async fn what_failed_comes_again_after_its_pause_under_the_same_id(app) {
         let (receiver, _) = with_endpoint(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         receiver.answers_next([Answer::Status(500), Answer::Status(302)]);
         send(app, 1).await;
         settle(app, &lanes).await;
@@ -59,20 +59,20 @@ on_every_database! {
         for (status, asked, given) in [(429, 7, Some(7)), (503, 3600, Some(10)), (503, 0, Some(5)), (500, 9, None)] {
             receiver.answers_next([Answer::Later(status, asked)]);
             send(app, 1).await;
-            settle(app, &Lanes::default()).await;
+            settle(app, &DeliveryWorkers::default()).await;
             let pause = instant(&one(app).await["dueAt"]) - app.now();
             match given {
                 Some(seconds) => assert_eq!(pause, TimeDelta::seconds(seconds)),
                 None => assert!(pause <= TimeDelta::seconds(6)),
             }
             app.advance(TimeDelta::seconds(11));
-            settle(app, &Lanes::default()).await;
+            settle(app, &DeliveryWorkers::default()).await;
         }
     }
 
     async fn after_nine_attempts_it_is_given_up_until_somebody_wants_it_again(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         receiver.answers(Answer::Status(500));
         send(app, 1).await;
         for attempts in 1..=9 {
@@ -103,7 +103,7 @@ on_every_database! {
 
     async fn an_endpoint_that_fails_rests_and_is_tried_by_one_request(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         receiver.answers(Answer::Status(500));
         send(app, 40).await;
         settle(app, &lanes).await;
@@ -142,7 +142,7 @@ on_every_database! {
         create(app, &other.url, json!({ "events": ["ENDPOINT_DISABLED"] })).await;
         gone.answers(Answer::Status(410));
         send(app, 1).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(app, &lanes).await;
         assert_eq!(look_at(app, &broken, "state").await["state"], "DISABLED");
         let alarm = app.user("olga").ask("{ viewer { inbox(filter: { types: [\"alarm\"] }) { nodes { title body } } } }", json!({})).await["viewer"].take();
@@ -166,7 +166,7 @@ on_every_database! {
 
     async fn one_that_fails_for_five_days_is_disabled(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         receiver.answers(Answer::Status(500));
         for hours in (0..=120).step_by(12) {
             assert_eq!(look_at(app, &endpoint, "state").await["state"], "ACTIVE", "after {hours} h");
@@ -188,10 +188,10 @@ on_every_database! {
             create(app, &hole.url, json!({})).await;
         }
         send(app, 40).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         let began = std::time::Instant::now();
         while receiver.many() < 40 || holes.iter().any(|hole| hole.many() == 0) {
-            lanes.look(&app.app).await.unwrap();
+            lanes.start_due(&app.app).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
             assert!(began.elapsed() < PATIENCE);
         }
@@ -219,7 +219,7 @@ on_every_database! {
         assert_eq!(answer["errors"][0]["extensions"]["code"], "RATE_LIMITED", "{answer}");
         app.advance(TimeDelta::minutes(1));
         asked().await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(receiver.take().len(), 10, "nobody tries a ping again");
         let delete = "mutation($id: ID!) { deleteWebhookEndpoint(id: $id) { deletedId } }";
         app.admin().ask(delete, json!({ "id": endpoint.id })).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::{Answer, Receiver};
 use super::{create, settle};
@@ -41,13 +41,13 @@ on_every_database! {
         create(app, &receiver.url, json!({ "events": events })).await;
         gone.answers(Answer::Status(410));
         create(app, &gone.url, json!({ "events": ["NOTIFICATION_PUBLISHED"] })).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         app.service().message("mailed", "ada", "mailed").await;
         settle(app, &lanes).await;
         // Other tenants' figures do not count here, nor do events of endpoints and items, although they use the same
         // numbers.
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
-        tidings::domain::tally::count(&app.app).await.unwrap();
+        tidings::domain::tally::update_counters(&app.app).await.unwrap();
         settle(app, &lanes).await;
         receiver.answers(Answer::Status(500));
         app.service().message("news", "ben", "not taken").await;
@@ -64,7 +64,7 @@ on_every_database! {
         assert_eq!(figures(app).await, expected("WEBHOOK: 1/1/0", "WEBHOOK: 1/0/0"));
         app.by_hand("UPDATE delivery SET state = 3 WHERE state = 1").await;
         assert_eq!(figures(app).await, expected("WEBHOOK: 0/1/1", "WEBHOOK: 0/0/1"));
-        let stranger = app.stranger("operator", tidings::auth::Role::Admin);
+        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
         stranger.define_type("news").await;
         stranger.announce("news", everyone(), "theirs").await;
         let theirs = stranger.ask("{ sentNotifications { nodes { deliveries { channel } } } }", json!({})).await;
@@ -78,7 +78,7 @@ on_every_database! {
         for n in 0..30 {
             app.service().announce("news", everyone(), &format!("{n}")).await;
         }
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let ask = async |fields: &str| {
             let query = format!("{{ sentNotifications(first: 50) {{ nodes {{ {fields} }} }} }}");
             app.statements_of(app.service().ask(&query, json!({}))).await

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep::sweep;
-use tidings::domain::outbound::Lanes;
-use tidings::domain::tally::count;
+use tidings::domain::chore::sweep::sweep_all;
+use tidings::domain::outbound::DeliveryWorkers;
+use tidings::domain::tally::update_counters;
 
 use super::receiver::{Answer, Got, Receiver};
 use super::{create, number, settle};
@@ -20,8 +20,8 @@ async fn reader(app: &TestApp) -> Receiver {
 }
 
 /// Counts, and delivers the events.
-async fn tell(app: &TestApp, lanes: &Lanes) {
-    count(&app.app).await.unwrap();
+async fn tell(app: &TestApp, lanes: &DeliveryWorkers) {
+    update_counters(&app.app).await.unwrap();
     settle(app, lanes).await;
 }
 
@@ -52,7 +52,7 @@ on_every_database! {
         app.admin().define_type("news").await;
         let (first, second, other) = (reader(app).await, reader(app).await, Receiver::start().await);
         create(app, &other.url, json!({})).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         let id = app.service().announce("news", everyone(), "x").await;
         let item = app.user("ada").items(json!({})).await[0]["id"].take();
         let read_at = app.now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
@@ -105,7 +105,7 @@ on_every_database! {
         let ben = app.user("ben");
         ben.mark("markRead", json!({ "matching": {} })).await;
         ben.mark("deleteItems", json!({ "matching": {} })).await;
-        tell(app, &Lanes::default()).await;
+        tell(app, &DeliveryWorkers::default()).await;
         let expected = ["ada: all", "ada: archived", "ada: kept", "ada: kept", "ada: one", "ada: seen", "ben: deleted"];
         assert_eq!(told(app, &receiver.take()).await, expected);
     }
@@ -128,8 +128,8 @@ on_every_database! {
         }
         let other = app.beside().await;
         // The loser of the race returns an error and retries later.
-        let _ = tokio::join!(count(&app.app), count(&other.app), count(&app.app));
-        tell(app, &Lanes::default()).await;
+        let _ = tokio::join!(update_counters(&app.app), update_counters(&other.app), update_counters(&app.app));
+        tell(app, &DeliveryWorkers::default()).await;
         let got = receiver.take();
         let mut sizes: Vec<usize> = got.iter().map(|got| items(got).len()).collect();
         sizes.sort_unstable();
@@ -148,17 +148,17 @@ on_every_database! {
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         app.panic_at("DELETE FROM tally WHERE");
         let node = app.app.clone();
-        assert!(tokio::spawn(async move { count(&node).await }).await.is_err());
+        assert!(tokio::spawn(async move { update_counters(&node).await }).await.is_err());
         let written = "SELECT (SELECT COUNT(*) FROM webhook_batch) + (SELECT COUNT(*) FROM delivery) AS many";
         assert_eq!(number(app, written).await, 0, "nothing was written without what was counted");
-        tell(app, &Lanes::default()).await;
+        tell(app, &DeliveryWorkers::default()).await;
         assert_eq!(told(app, &receiver.take()).await, ["ada: x"]);
     }
 
     async fn who_was_erased_is_left_out_of_what_is_tried_again(app) {
         app.admin().define_type("news").await;
         let receiver = reader(app).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         app.service().announce("news", everyone(), "x").await;
         for user in ["ada", "ben"] {
             app.user(user).overview().await;
@@ -190,8 +190,8 @@ on_every_database! {
     async fn nothing_is_told_of_other_tenants_and_nothing_is_kept_for_ever(app) {
         app.admin().define_type("news").await;
         let receiver = reader(app).await;
-        let lanes = Lanes::default();
-        let (operator, reader) = (app.stranger("shop", tidings::auth::Role::Admin), app.stranger("ada", tidings::auth::Role::User));
+        let lanes = DeliveryWorkers::default();
+        let (operator, reader) = (app.stranger("shop", tidings::auth::CallerRole::Admin), app.stranger("ada", tidings::auth::CallerRole::User));
         operator.define_type("news").await;
         operator.announce("news", everyone(), "theirs").await;
         reader.mark("markRead", json!({ "matching": {} })).await;
@@ -204,7 +204,7 @@ on_every_database! {
         tell(app, &lanes).await;
         assert_eq!((told(app, &receiver.take()).await, number(app, batches).await), (vec!["ada: ours".to_owned()], 1));
         app.advance(TimeDelta::days(31));
-        sweep(&app.app).await.unwrap();
+        sweep_all(&app.app).await.unwrap();
         assert_eq!(number(app, batches).await, 0);
     }
 
@@ -224,7 +224,7 @@ on_every_database! {
             let (unread, _) = app.statements_of(ada.mark("markUnread", json!({ "ids": [item] }))).await;
             let (one, _) = app.statements_of(ada.mark("markRead", json!({ "ids": [item] }))).await;
             costs.push((all, unread, one));
-            count(&app.app).await.unwrap();
+            update_counters(&app.app).await.unwrap();
         }
         assert_eq!(costs[1], costs[2]);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tidings::domain::chore::sweep;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::{create, deliveries, look_at, number, settle, with_endpoint};
 use crate::support::{KEY, TestApp, everyone, on_every_database};
@@ -27,30 +27,30 @@ on_every_database! {
         app.service().announce("news", everyone(), "one").await;
 
         let new = with_keys(app, NEW, None).await;
-        settle(&new, &Lanes::default()).await;
+        settle(&new, &DeliveryWorkers::default()).await;
         let failed = look_at(app, &endpoint, "lastError lastStatus").await;
         assert!(failed["lastError"].as_str().unwrap().starts_with("the server cannot decrypt the secret"), "{failed}");
         assert_eq!(receiver.many(), 0);
 
         app.advance(chrono::TimeDelta::seconds(10));
         let both = with_keys(app, NEW, Some(KEY)).await;
-        settle(&both, &Lanes::default()).await;
+        settle(&both, &DeliveryWorkers::default()).await;
         let got = receiver.take();
         assert!(got.len() == 1 && secrets.iter().all(|secret| got[0].is_signed_by(secret)));
 
         let sealed = "SELECT COUNT(DISTINCT secret) + COUNT(previous_secret) AS many FROM lane";
         assert_eq!(number(app, sealed).await, 3);
         for _ in 0..2 {
-            sweep::sweep(&both.app).await.unwrap();
+            sweep::sweep_all(&both.app).await.unwrap();
         }
         new.service().announce("news", everyone(), "two").await;
-        settle(&new, &Lanes::default()).await;
+        settle(&new, &DeliveryWorkers::default()).await;
         let got = receiver.take();
         assert!(got.len() == 1 && secrets.iter().all(|secret| got[0].is_signed_by(secret)));
 
         // The previous key decrypts none of them any more.
         app.service().announce("news", everyone(), "three").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         assert_eq!((receiver.many(), deliveries(app, json!({ "states": ["PENDING"] }), "id").await.len()), (0, 1));
     }
 
@@ -59,10 +59,10 @@ on_every_database! {
         create(app, &receiver.url, json!({})).await;
         app.by_hand("UPDATE lane SET secret = 'AQ' WHERE id = (SELECT id FROM (SELECT MIN(id) AS id FROM lane) AS first)").await;
         let both = with_keys(app, NEW, Some(KEY)).await;
-        drop(sweep::sweep(&both.app).await);
+        drop(sweep::sweep_all(&both.app).await);
         let new = with_keys(app, NEW, None).await;
         new.service().announce("news", everyone(), "x").await;
-        settle(&new, &Lanes::default()).await;
+        settle(&new, &DeliveryWorkers::default()).await;
         assert_eq!(receiver.take().len(), 1);
         let failed = look_at(app, &broken, "lastError").await;
         assert!(failed["lastError"].as_str().unwrap().starts_with("the server cannot decrypt the secret"), "{failed}");

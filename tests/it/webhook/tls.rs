@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::json;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -67,7 +67,7 @@ async fn a_certificate_of_an_unknown_authority_is_refused_and_the_error_says_so(
         let (receiver, _) = encrypted().await;
         let endpoint = create(app, &receiver.url, json!({})).await;
         app.service().announce("news", everyone(), "x").await;
-        settle(app, &Lanes::default()).await;
+        settle(app, &DeliveryWorkers::default()).await;
         let failed = look_at(app, &endpoint, "lastError lastStatus").await;
         let error = "could not connect: invalid peer certificate: UnknownIssuer";
         assert_eq!(failed, json!({ "lastError": error, "lastStatus": null }));

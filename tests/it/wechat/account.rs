@@ -1,8 +1,8 @@
 //! The WeChat account, and which of its fields each role can see.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::domain::outbound::Lanes;
+use tidings::auth::CallerRole;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::server::{Answer, Server};
 use super::{SECRET, follow, furnished, look_at, rule, save};
@@ -23,7 +23,7 @@ on_every_database! {
         assert_eq!(number(&node, "SELECT COUNT(*) AS many FROM lane WHERE secret LIKE '%hunter2%'").await, 0);
         node.admin().ask("mutation { switchWeChatAccount(to: OFF) { state } }", json!({})).await;
         node.admin().announce("news", everyone(), "held back").await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         settle(&node, &lanes).await;
         assert_eq!(server.messages(), 0);
         node.admin().ask("mutation { switchWeChatAccount(to: ON) { state } }", json!({})).await;
@@ -48,7 +48,7 @@ on_every_database! {
                 assert!(actor.refused(query, json!({})).await.starts_with("FORBIDDEN"), "{query}");
             }
         }
-        let stranger = node.stranger("operator", Role::Admin);
+        let stranger = node.stranger("operator", CallerRole::Admin);
         assert!(stranger.ask("{ weChatAccount { id } }", json!({})).await["weChatAccount"].is_null());
         assert!(stranger.ask("mutation { deleteWeChatAccount { deletedId } }", json!({})).await["deleteWeChatAccount"]["deletedId"].is_null());
         let before = look_at(&node, "id appId linkBase state").await;

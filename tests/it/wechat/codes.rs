@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::server::Answer;
 use super::{deliveries, follow, furnished, look_at, save};
@@ -20,7 +20,7 @@ fn instant(of: &Value) -> DateTime<Utc> {
 on_every_database! {
     async fn what_may_pass_is_sent_again_under_the_same_id(app) {
         let (server, node) = furnished(app, &["ada"]).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         for (round, (answer, error)) in [
             (Answer::Code(-1, "system error"), "WeChat answered -1: system error"),
             (Answer::Code(45011, "api minute-quota reach limit"), "WeChat answered 45011: api minute-quota reach limit"),
@@ -47,7 +47,7 @@ on_every_database! {
         let (server, node) = furnished(app, &["ada"]).await;
         server.answers_next([Answer::Code(40001, "invalid credential token-0"), Answer::Code(40014, "invalid access_token token-1")]);
         node.admin().announce("news", everyone(), "1").await;
-        settle(&node, &Lanes::default()).await;
+        settle(&node, &DeliveryWorkers::default()).await;
         let failed = one(&node).await;
         assert_eq!((&failed["state"], &failed["lastError"]), (&json!("PENDING"), &json!("WeChat answered 40014: invalid access_token …")));
         assert_eq!((server.messages(), server.asked()), (2, vec![false, false, true]));
@@ -58,7 +58,7 @@ on_every_database! {
         for code in [40003, 43004, 43101] {
             let (server, node) = furnished(app, &["ada", "gone"]).await;
             server.answers_to("o-gone", Answer::Code(code, "not for o-gone rid: 1"));
-            let lanes = Lanes::default();
+            let lanes = DeliveryWorkers::default();
             for title in ["1", "2", "3", "4"] {
                 node.admin().announce("news", everyone(), title).await;
                 settle(&node, &lanes).await;
@@ -78,7 +78,7 @@ on_every_database! {
 
     async fn what_it_never_takes_is_given_up_until_somebody_wants_it_again(app) {
         let (server, node) = furnished(app, &["ada"]).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         for (code, message) in [(40037, "invalid template_id"), (47003, "argument invalid! data.thing1.value invalid"), (40249, "blocked")] {
             server.answers_next([Answer::Code(code, message)]);
             node.admin().announce("news", everyone(), "1").await;
@@ -96,7 +96,7 @@ on_every_database! {
     async fn after_the_days_quota_it_rests_until_midnight_in_shanghai(app) {
         let (server, node) = furnished(app, &["ada", "ben", "eve"]).await;
         server.answers_to("o-ben", Answer::Code(45009, "reach max api daily quota limit"));
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         let midnight: DateTime<Utc> = "2026-11-21T16:00:00Z".parse().unwrap();
         for day in 0..12 {
             node.admin().announce("news", everyone(), "today").await;
@@ -125,7 +125,7 @@ on_every_database! {
         node.admin().define_type("alarm").await;
         let group = "mutation { saveUserGroup(code: \"operators\") { code } addUserGroupMembers(code: \"operators\", users: [\"olga\"]) { code } }";
         node.admin().ask(group, json!({})).await;
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         for code in [48001, 40013, 40125] {
             save(&node, json!({ "alarm": { "type": "alarm" } })).await;
             let answer = Answer::Code(code, "api unauthorized 0123456789hunter2hunter2");

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::domain::outbound::Lanes;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::{deliveries, follow, furnished};
 use crate::support::{everyone, on_every_database};
@@ -36,7 +36,7 @@ on_every_database! {
             let content = json!({ "params": { "number": "A-17", "sum": 12.5 }, "link": "/orders/17" });
             node.service().ask(SEND, json!({ "input": { "type": "order", "receiver": user, "content": content } })).await;
         }
-        let lanes = Lanes::default();
+        let lanes = DeliveryWorkers::default();
         node.user("ben").mark("markRead", json!({ "matching": {} })).await;
         settle(&node, &lanes).await;
         assert_eq!(server.messages(), 0, "not before it is due");
@@ -74,7 +74,7 @@ on_every_database! {
         let content = json!({ "params": { "number": "A 17", "sum": 1 }, "link": "/elsewhere" });
         node.service().ask(SEND, json!({ "input": { "type": "order", "receiver": "ada", "content": content } })).await;
         node.advance(TimeDelta::minutes(5));
-        settle(&node, &Lanes::default()).await;
+        settle(&node, &DeliveryWorkers::default()).await;
         assert_eq!(server.take()[0]["url"], "https://shop.example/o/A%2017");
     }
 
@@ -84,7 +84,7 @@ on_every_database! {
         let content = json!({ "params": { "number": "A-17" } });
         node.service().ask(SEND, json!({ "input": { "type": "order", "receiver": "ada", "content": content } })).await;
         node.advance(TimeDelta::minutes(5));
-        settle(&node, &Lanes::default()).await;
+        settle(&node, &DeliveryWorkers::default()).await;
         let dead = deliveries(&node, json!({ "states": ["DEAD"] })).await;
         assert_eq!(dead[0]["lastError"], "the WeChat template fails: amount4: undefined value (line 1)");
         assert_eq!((server.messages(), server.asked().len()), (0, 0));
@@ -99,7 +99,7 @@ on_every_database! {
         assert_eq!(own["viewer"]["contacts"], json!([{ "channel": "WECHAT", "address": "o-ben", "refusedSince": null }]));
         node.service().ask("mutation { eraseUser(id: \"ada\") { __typename } }", json!({})).await;
         assert_eq!(number(&node, "SELECT COUNT(*) AS many FROM contact").await, 1);
-        settle(&node, &Lanes::default()).await;
+        settle(&node, &DeliveryWorkers::default()).await;
         assert_eq!(server.titles(), ["o-ben: 1"]);
         node.admin().ask("mutation { deleteWeChatAccount { deletedId } }", json!({})).await;
         assert_eq!(number(&node, "SELECT COUNT(*) AS many FROM delivery").await, 0);
@@ -119,7 +119,7 @@ on_every_database! {
         wrong(json!({ "templateId": "a b", "fields": [field("a", "b")] }), ".templateId: must be").await;
         wrong(json!({ "templateId": "T", "fields": [] }), ".fields: must have").await;
         wrong(json!({ "templateId": "T", "fields": [field("a.DATA", "b")] }), ".fields[0].name: must be").await;
-        wrong(json!({ "templateId": "T", "fields": [field("a", "b"), field("a", "c")] }), ".fields[1].name: has a value").await;
+        wrong(json!({ "templateId": "T", "fields": [field("a", "b"), field("a", "c")] }), ".fields[1].name: is given twice").await;
         wrong(json!({ "templateId": "T", "fields": [field("a", "{{ b")] }), ".fields[0].value: does not compile").await;
         wrong(json!({ "templateId": "T", "fields": [field("a", &"b".repeat(2001))] }), ".fields[0].value: must have").await;
         wrong(json!({ "templateId": "T", "fields": [field("a", "b")], "link": "{% if %}" }), ".link: does not compile").await;

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use serde_json::json;
-use tidings::domain::chore::sweep::sweep;
-use tidings::domain::outbound::Lanes;
+use tidings::domain::chore::sweep::sweep_all;
+use tidings::domain::outbound::DeliveryWorkers;
 
 use super::server::Answer;
 use super::{deliveries, furnished, look_at, node, save};
@@ -18,7 +18,7 @@ const USERS: [&str; 20] = [
 /// Sends an announcement, and delivers it.
 async fn announce(app: &TestApp, title: &str) {
     app.admin().announce("news", everyone(), title).await;
-    settle(app, &Lanes::default()).await;
+    settle(app, &DeliveryWorkers::default()).await;
 }
 
 on_every_database! {
@@ -57,7 +57,7 @@ on_every_database! {
         let second = node(&first, &server).await;
         for (round, title) in ["1", "2", "3"].into_iter().enumerate() {
             first.admin().announce("news", everyone(), title).await;
-            let (of_first, of_second) = (Lanes::default(), Lanes::default());
+            let (of_first, of_second) = (DeliveryWorkers::default(), DeliveryWorkers::default());
             tokio::join!(settle(&first, &of_first), settle(&second, &of_second));
             assert_eq!((server.take().len(), server.asked().len()), (20, round + 1));
             server.expire();
@@ -79,7 +79,7 @@ on_every_database! {
         config.keys.previous_key = config.keys.key.replace("08".repeat(32));
         let both = TestApp::at(config.clone(), old.app.clock.clone()).await;
         for _ in 0..2 {
-            sweep(&both.app).await.unwrap();
+            sweep_all(&both.app).await.unwrap();
         }
         config.keys.previous_key = None;
         let new = TestApp::at(config, old.app.clock.clone()).await;
@@ -103,7 +103,7 @@ on_every_database! {
         assert!(failing["restingUntil"].is_string(), "{failing}");
         server.answers_token(None);
         node.advance(TimeDelta::minutes(1));
-        settle(&node, &Lanes::default()).await;
+        settle(&node, &DeliveryWorkers::default()).await;
         assert_eq!(server.take().len(), 20);
     }
 

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
 use futures_util::Stream;
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use super::{code, raw};
 use crate::support::{Kind, Socket, TestApp, everyone, with, with_settings};
@@ -58,7 +58,7 @@ async fn an_answer_of_more_than_a_megabyte_is_not_made() {
 
 #[tokio::test]
 async fn escaped_text_is_counted_as_it_is_sent() {
-    let narrow = |settings: &mut Config| settings.limits.answer_bytes = 20 * 1024;
+    let narrow = |settings: &mut ServerConfig| settings.limits.answer_bytes = 20 * 1024;
     with_settings(Kind::Sqlite, narrow, async |app| {
         app.admin().define_type("news").await;
         let content = json!({ "title": "quotes", "body": "\"".repeat(12 * 1024) });
@@ -146,7 +146,7 @@ impl Stream for Unread {
 
 #[tokio::test]
 async fn whoever_has_used_up_their_rate_is_told_before_their_body_is_read() {
-    let one = |settings: &mut Config| settings.limits.rate = 1;
+    let one = |settings: &mut ServerConfig| settings.limits.rate = 1;
     with_settings(Kind::Sqlite, one, async |app| {
         let ada = app.user("ada");
         let (status, _) = ada.send("this is no query", json!({})).await;

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use super::{post, raw};
 use crate::support::{Kind, TestApp, with, with_settings};
@@ -42,7 +42,7 @@ async fn pages_of_other_sites_are_shut_out_unless_they_are_listed() {
         assert!(!is_let_in(app, "https://evil.example").await);
     })
     .await;
-    let listed = |settings: &mut Config| {
+    let listed = |settings: &mut ServerConfig| {
         settings.wire.origins = vec!["https://app.example".into(), "http://localhost:3000".into()];
     };
     with_settings(Kind::Sqlite, listed, async |app| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tidings::http::Server;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -14,7 +14,7 @@ use super::stuck::counted;
 use crate::support::{Kind, PATIENCE, Process, Socket, free_port, with, with_settings};
 
 /// Makes the time-outs of connections ten times shorter.
-pub fn quick(settings: &mut Config) {
+pub fn quick(settings: &mut ServerConfig) {
     settings.connections.connection_second_millis = 100;
 }
 
@@ -133,7 +133,7 @@ async fn who_is_answered_before_their_body_was_read_is_told_that_the_connection_
 
 #[tokio::test]
 async fn beyond_the_most_connections_new_ones_are_refused() {
-    let few = |settings: &mut Config| settings.connections.max_connections = 4;
+    let few = |settings: &mut ServerConfig| settings.connections.max_connections = 4;
     with_settings(Kind::Sqlite, few, async |app| {
         let node = app.listen().await;
         let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
@@ -162,7 +162,7 @@ async fn beyond_the_most_connections_new_ones_are_refused() {
 
 #[tokio::test]
 async fn an_address_has_so_many_connections_and_no_more() {
-    let few = |settings: &mut Config| {
+    let few = |settings: &mut ServerConfig| {
         settings.connections.connections_per_address = 2;
         settings.connections.proxies = "none".parse().unwrap();
     };
@@ -189,7 +189,7 @@ async fn an_address_has_so_many_connections_and_no_more() {
 #[tokio::test]
 async fn health_and_figures_have_an_address_of_their_own() {
     let admin = format!("127.0.0.1:{}", free_port());
-    let apart = |settings: &mut Config| {
+    let apart = |settings: &mut ServerConfig| {
         settings.listen.admin = Some(admin.parse().unwrap());
         settings.connections.max_connections = 1;
     };

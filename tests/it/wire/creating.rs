@@ -2,12 +2,12 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use super::code;
 use crate::support::{Actor, Kind, with_settings};
 
-fn ten_a_day(settings: &mut Config) {
+fn ten_a_day(settings: &mut ServerConfig) {
     settings.limits.user_makes = 10;
 }
 

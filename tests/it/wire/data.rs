@@ -2,7 +2,7 @@
 
 use async_graphql::Executor;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::graphql::{Schema, Viewer};
 
 use super::{post, raw};
@@ -82,13 +82,13 @@ on_every_database! {
     async fn a_host_that_reads_requests_by_the_library_loses_no_number(app) {
         app.admin().define_type("news").await;
         let schema = Schema::new(app.app.clone(), app.live.clone());
-        let service = || async { Viewer::named(&app.app, "acme", Role::Service, "shop").await.unwrap() };
+        let service = || async { Viewer::with_names(&app.app, "acme", CallerRole::Service, "shop").await.unwrap() };
         let body = format!(
             r#"{{"query":"mutation($data: JSON, $ttl: Int) {{ saveMessageType(input: {{ code: \"kept\", title: \"kept\", ttlSeconds: $ttl, ui: $data }}) {{ ttlSeconds ui }} }}","variables":{{"data":{DATA},"ttl":60}}}}"#
         );
         let request: async_graphql::Request = serde_json::from_str(&body).unwrap();
         drop(service().await);
-        let admin = Viewer::named(&app.app, "acme", Role::Admin, "operator").await.unwrap();
+        let admin = Viewer::with_names(&app.app, "acme", CallerRole::Admin, "operator").await.unwrap();
         let answer = schema.execute(request.data(admin)).await;
         let answer: Value = serde_json::to_value(&answer).unwrap();
         assert_eq!(answer["data"]["saveMessageType"]["ttlSeconds"], 60, "{answer}");

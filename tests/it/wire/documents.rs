@@ -3,8 +3,8 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::config::operations::hash;
+use tidings::auth::CallerRole;
+use tidings::config::operations::sha256_hex;
 
 use super::{code, post, raw};
 use crate::support::{Kind, TestApp, with, with_settings};
@@ -23,7 +23,7 @@ async fn send(app: &TestApp, token: &str, body: Value) -> (StatusCode, Value) {
 #[tokio::test]
 async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
     with(Kind::Sqlite, async |app| {
-        let (ada, hash) = (app.user("ada").token, hash(QUERY));
+        let (ada, hash) = (app.user("ada").token, sha256_hex(QUERY));
         let by_hash = json!({ "extensions": persisted(&hash) });
         // Apollo's client checks the message or the code, and repeats the request with the query.
         let (status, answer) = send(app, &ada, by_hash.clone()).await;
@@ -34,7 +34,7 @@ async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
         let ben = app.user("ben").token;
         let (_, answer) = send(app, &ben, by_hash.clone()).await;
         assert_eq!(answer["data"]["viewer"]["user"]["id"], "ben");
-        let theirs = app.stranger("ada", Role::User).token;
+        let theirs = app.stranger("ada", CallerRole::User).token;
         assert_eq!(code(&send(app, &theirs, by_hash).await.1), "PERSISTED_QUERY_NOT_FOUND", "tenants share nothing");
 
         let address = format!(
@@ -51,7 +51,7 @@ async fn a_query_that_was_sent_once_with_its_hash_is_known_by_it() {
 async fn a_hash_that_is_not_the_querys_is_refused_and_remembers_nothing() {
     with(Kind::Sqlite, async |app| {
         let ada = app.user("ada").token;
-        let wrong = hash("{ viewer { user { name } } }");
+        let wrong = sha256_hex("{ viewer { user { name } } }");
         let (status, answer) = send(app, &ada, json!({ "query": QUERY, "extensions": persisted(&wrong) })).await;
         assert_eq!((status, code(&answer)), (StatusCode::BAD_REQUEST, &json!("GRAPHQL_VALIDATION_FAILED")));
         assert_eq!(
@@ -59,7 +59,7 @@ async fn a_hash_that_is_not_the_querys_is_refused_and_remembers_nothing() {
             "PERSISTED_QUERY_NOT_FOUND"
         );
         // A refused query is not stored either.
-        let hash = hash("{ nonsense }");
+        let hash = sha256_hex("{ nonsense }");
         send(app, &ada, json!({ "query": "{ nonsense }", "extensions": persisted(&hash) })).await;
         assert_eq!(
             code(&send(app, &ada, json!({ "extensions": persisted(&hash) })).await.1),
@@ -79,7 +79,7 @@ async fn a_hash_that_is_not_the_querys_is_refused_and_remembers_nothing() {
         |settings| settings.wire.no_persisted_queries = true,
         async |app| {
             let (status, answer) =
-                send(app, &app.user("ada").token, json!({ "extensions": persisted(&hash(QUERY)) })).await;
+                send(app, &app.user("ada").token, json!({ "extensions": persisted(&sha256_hex(QUERY)) })).await;
             assert_eq!((status, code(&answer)), (StatusCode::OK, &json!("PERSISTED_QUERY_NOT_SUPPORTED")));
             assert_eq!(answer["errors"][0]["message"], "PersistedQueryNotSupported");
         },
@@ -92,7 +92,7 @@ async fn users_run_nothing_but_the_listed_operations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("operations.json");
     let seen = "mutation Seen { markSeen { viewer { overview { cursor } } } }";
-    std::fs::write(&path, json!({ "whoami": QUERY, hash(seen): seen }).to_string()).unwrap();
+    std::fs::write(&path, json!({ "whoami": QUERY, sha256_hex(seen): seen }).to_string()).unwrap();
     with_settings(
         Kind::Sqlite,
         |settings| settings.wire.operations = Some(path.clone()),
@@ -100,11 +100,11 @@ async fn users_run_nothing_but_the_listed_operations() {
             let (ada, shop) = (app.user("ada").token, app.service().token);
             for body in [
                 json!({ "documentId": "whoami" }),
-                json!({ "documentId": hash(QUERY) }),
-                json!({ "documentId": format!("sha256:{}", hash(QUERY)) }),
-                json!({ "extensions": persisted(&hash(QUERY)) }),
+                json!({ "documentId": sha256_hex(QUERY) }),
+                json!({ "documentId": format!("sha256:{}", sha256_hex(QUERY)) }),
+                json!({ "extensions": persisted(&sha256_hex(QUERY)) }),
                 json!({ "query": QUERY }),
-                json!({ "documentId": hash(seen) }),
+                json!({ "documentId": sha256_hex(seen) }),
             ] {
                 let (status, answer) = send(app, &ada, body.clone()).await;
                 assert_eq!((status, &answer["errors"]), (StatusCode::OK, &Value::Null), "{body} {answer}");
@@ -115,7 +115,7 @@ async fn users_run_nothing_but_the_listed_operations() {
                 (json!({ "query": "{ __schema { types { name } } }" }), StatusCode::FORBIDDEN, "FORBIDDEN"),
                 (json!({ "documentId": "nobody" }), StatusCode::OK, "PERSISTED_QUERY_NOT_FOUND"),
                 (
-                    json!({ "query": "{ viewer { user { name } } }", "extensions": persisted(&hash("{ viewer { user { name } } }")) }),
+                    json!({ "query": "{ viewer { user { name } } }", "extensions": persisted(&sha256_hex("{ viewer { user { name } } }")) }),
                     StatusCode::FORBIDDEN,
                     "FORBIDDEN",
                 ),
@@ -136,8 +136,8 @@ async fn a_list_that_cannot_be_used_is_told_at_the_start() {
     for (name, text) in [("a", "[]"), ("b", "{\"x\": 1}"), ("c", "{\"x\": \"{ viewer\"}"), ("d", "no JSON")] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let error = tidings::config::operations::Operations::open(&path).await.unwrap_err().to_string();
+        let error = tidings::config::operations::PersistedOperations::load(&path).await.unwrap_err().to_string();
         assert!(error.starts_with("TIDINGS_OPERATIONS="), "{error}");
     }
-    assert!(tidings::config::operations::Operations::open(&folder.path().join("nothing")).await.is_err());
+    assert!(tidings::config::operations::PersistedOperations::load(&folder.path().join("nothing")).await.is_err());
 }

@@ -2,7 +2,7 @@
 
 use async_graphql::{BatchRequest, Executor, Request, Response, Value};
 use futures_util::StreamExt;
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tidings::graphql::{Schema, Viewer};
 
 use crate::support::{TestApp, everyone, on_every_database};
@@ -16,7 +16,7 @@ fn code(response: &Response) -> String {
 }
 
 async fn ada(app: &TestApp) -> Viewer {
-    Viewer::named(&app.app, "acme", Role::User, "ada").await.unwrap()
+    Viewer::with_names(&app.app, "acme", CallerRole::User, "ada").await.unwrap()
 }
 
 on_every_database! {

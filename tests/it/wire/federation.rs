@@ -1,7 +1,8 @@
-//! A subgraph of Apollo Federation 2: <https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec>.
+//! A subgraph of Apollo Federation 2:
+//! <https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec>.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::support::{Kind, TestApp, on_every_database, with};
 
@@ -46,7 +47,7 @@ async fn a_representation_is_no_way_to_what_belongs_to_another() {
         let private = ENTITIES.replace("locale", "overview { unread { count } }");
         let why = app.user("ada").refused(&private, users(&["ben"])).await;
         assert!(why.starts_with("GRAPHQL_VALIDATION_FAILED"), "{why}");
-        let stranger = app.stranger("shop", Role::Service).ask(ENTITIES, users(&["ada"])).await;
+        let stranger = app.stranger("shop", CallerRole::Service).ask(ENTITIES, users(&["ada"])).await;
         assert_eq!(stranger["_entities"], json!([profile("ada", None)]));
         let many: Vec<String> = (0..5_000).map(|place| format!("u{place}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();

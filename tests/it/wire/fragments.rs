@@ -1,7 +1,7 @@
 //! Socket messages in many frames.
 
 use serde_json::json;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 
 use crate::support::{Kind, Socket, with_settings};
 
@@ -12,7 +12,7 @@ fn long() -> String {
 
 #[tokio::test]
 async fn what_a_message_takes_on_the_wire_counts_towards_the_rate() {
-    let change = |settings: &mut Config| settings.limits.socket_rate = 100;
+    let change = |settings: &mut ServerConfig| settings.limits.socket_rate = 100;
     with_settings(Kind::Sqlite, change, async |app| {
         let node = app.listen().await;
         let mut socket = Socket::open(&node.address, &app.user("ada").token).await;
@@ -33,7 +33,7 @@ async fn what_a_message_takes_on_the_wire_counts_towards_the_rate() {
 
 #[tokio::test]
 async fn fragments_that_never_become_a_message_end_the_socket() {
-    let change = |settings: &mut Config| settings.limits.socket_rate = 0;
+    let change = |settings: &mut ServerConfig| settings.limits.socket_rate = 0;
     with_settings(Kind::Sqlite, change, async |app| {
         let node = app.listen().await;
         let mut socket = Socket::open(&node.address, &app.user("ada").token).await;

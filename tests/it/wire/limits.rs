@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use super::{ANSWER, code, post, raw};
 use crate::support::{Actor, Kind, TestApp, everyone, with, with_settings};
@@ -96,7 +96,7 @@ async fn what_a_query_may_ask_for_is_bounded() {
 
 #[tokio::test]
 async fn every_limit_is_a_setting() {
-    let tight = |settings: &mut tidings::config::Config| {
+    let tight = |settings: &mut tidings::config::ServerConfig| {
         settings.limits.depth = 3;
         settings.limits.page_size = 2;
         settings.limits.list_items = 2;
@@ -138,7 +138,7 @@ async fn every_limit_is_a_setting() {
 
 #[tokio::test]
 async fn the_deepest_that_may_be_allowed_does_not_overflow_the_stack() {
-    let deep = |settings: &mut tidings::config::Config| {
+    let deep = |settings: &mut tidings::config::ServerConfig| {
         settings.limits.nesting = 200;
         settings.limits.depth = 200;
         settings.limits.recursion = 200;
@@ -199,7 +199,7 @@ async fn a_body_is_read_as_far_as_its_sender_may_send() {
 
 #[tokio::test]
 async fn what_takes_too_long_ends() {
-    let hasty = |settings: &mut tidings::config::Config| settings.limits.execution_millis = 50;
+    let hasty = |settings: &mut tidings::config::ServerConfig| settings.limits.execution_millis = 50;
     with_settings(Kind::Sqlite, hasty, async |app: &TestApp| {
         app.user("ada").ask("{ viewer { id } }", json!({})).await;
         // On SQLite, writers wait for the only connection that can write.
@@ -260,7 +260,7 @@ async fn variables_are_checked_also_when_the_document_is_known() {
                 (with(json!({ "type": 7 })), "BAD_USER_INPUT input.type: must be String"),
                 (
                     with(json!({ "nonsense": 7 })),
-                    "BAD_USER_INPUT input: has a field \"nonsense\" that SendAnnouncementInput has not",
+                    "BAD_USER_INPUT input: has a field \"nonsense\" that SendAnnouncementInput does not have",
                 ),
                 (
                     with(json!({ "audience": {} })),
@@ -279,7 +279,7 @@ async fn variables_are_checked_also_when_the_document_is_known() {
             }
             service.ask(send, json!({ "input": right })).await;
         }
-        assert_eq!(Actor::new(app, "acme", "ada", Role::User).titles(json!({})).await, ["x", "x"]);
+        assert_eq!(Actor::new(app, "acme", "ada", CallerRole::User).titles(json!({})).await, ["x", "x"]);
     })
     .await;
 }

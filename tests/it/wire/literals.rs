@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::config::operations::hash;
+use tidings::config::operations::sha256_hex;
 
 use super::{code, post, raw};
 use crate::support::{Kind, Socket, TestApp, on_every_database, with};
@@ -91,7 +91,7 @@ async fn a_literal_is_read_by_every_door() {
         let nobody = json!({ "exportUser": null });
         let token = app.admin().token;
         assert_eq!(said(app, json!({ "query": query })).await["data"], nobody);
-        let persisted = json!({ "persistedQuery": { "version": 1, "sha256Hash": hash(query) } });
+        let persisted = json!({ "persistedQuery": { "version": 1, "sha256Hash": sha256_hex(query) } });
         assert_eq!(said(app, json!({ "query": query, "extensions": persisted })).await["data"], nobody);
         assert_eq!(said(app, json!({ "extensions": persisted })).await["data"], nobody);
         let escaped = query.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();

@@ -5,14 +5,14 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::Role;
-use tidings::config::Config;
+use tidings::auth::CallerRole;
+use tidings::config::ServerConfig;
 use tokio::time::{Instant, sleep};
 
 use super::{code, post, raw};
 use crate::support::{Kind, PATIENCE, Redis, TestApp, with_settings};
 
-fn six_a_minute(settings: &mut Config) {
+fn six_a_minute(settings: &mut ServerConfig) {
     settings.limits.rate = 6;
 }
 
@@ -51,7 +51,7 @@ async fn each_caller_has_their_own_share() {
             app.user("ada").send("{ viewer { id } }", json!({})).await;
         }
         assert_eq!(app.user("ada").send("{ viewer { id } }", json!({})).await.0, StatusCode::TOO_MANY_REQUESTS);
-        for other in [app.user("ben"), app.stranger("ada", Role::User)] {
+        for other in [app.user("ben"), app.stranger("ada", CallerRole::User)] {
             assert_eq!(other.send("{ viewer { id } }", json!({})).await.0, StatusCode::OK);
         }
         for _ in 0..50 {
@@ -59,7 +59,7 @@ async fn each_caller_has_their_own_share() {
         }
     })
     .await;
-    let both = |settings: &mut Config| settings.limits.staff_rate = 2;
+    let both = |settings: &mut ServerConfig| settings.limits.staff_rate = 2;
     with_settings(Kind::Sqlite, both, async |app| {
         for status in [StatusCode::OK, StatusCode::OK, StatusCode::TOO_MANY_REQUESTS] {
             assert_eq!(app.service().send("{ userGroups { code } }", json!({})).await.0, status);
@@ -110,7 +110,7 @@ async fn nodes_share_a_callers_rate_in_redis_and_count_alone_while_it_is_away() 
     let Some(database) = Kind::Postgres.migrated().await else { return };
     let url = redis.url();
     let start = async || {
-        let change = |settings: &mut Config| {
+        let change = |settings: &mut ServerConfig| {
             six_a_minute(settings);
             settings.redis_url = Some(url.clone());
         };

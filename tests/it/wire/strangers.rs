@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use flate2::read::GzDecoder;
 use h2::RecvStream;
 use h2::client::SendRequest;
-use tidings::config::Config;
+use tidings::config::ServerConfig;
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tower::ServiceExt;
 
@@ -144,7 +144,7 @@ async fn until_nothing_is_held(app: &TestApp) {
 /// The server's own counts are used, since the memory of the test process says little.
 #[tokio::test]
 async fn a_caller_without_a_token_who_takes_nothing_holds_a_bounded_number_of_bytes() {
-    let public = |settings: &mut Config| {
+    let public = |settings: &mut ServerConfig| {
         settings.wire.public_schema = true;
         settings.connections.proxies = "127.0.0.1".parse().unwrap();
     };

@@ -3,7 +3,7 @@
 use async_graphql::Result;
 use futures_util::future::try_join_all;
 use sea_orm::{ConnectionTrait, DbBackend, FromQueryResult, Statement, Value};
-use tidings::database::Reader;
+use tidings::database::ReadPool;
 
 use super::{Letter, TypeOverview};
 use crate::contender::count_one;
@@ -49,7 +49,7 @@ const JOINED: &str = "FROM letter_record r LEFT JOIN letter_role g ON g.role_id 
 const LETTER: &str = "r.id, r.title, r.content, r.created_at, r.sender_id";
 
 impl Design {
-    pub async fn overview(self, db: &Reader, tenant: &str, user: i64) -> Result<Vec<TypeOverview>> {
+    pub async fn overview(self, db: &ReadPool, tenant: &str, user: i64) -> Result<Vec<TypeOverview>> {
         let kinds =
             "SELECT k.* FROM letter_type k JOIN tenant t ON t.id = k.tenant_id WHERE t.code = $1 ORDER BY k.code";
         let kinds: Vec<Kind> = all(db, kinds.into(), [tenant.into()]).await?;
@@ -67,7 +67,7 @@ impl Design {
     }
 }
 
-async fn of_type(db: &Reader, kind: Kind, user: i64) -> Result<TypeOverview> {
+async fn of_type(db: &ReadPool, kind: Kind, user: i64) -> Result<TypeOverview> {
     let values = || -> [Value; 3] { [user.into(), kind.tenant_id.into(), kind.id.into()] };
     let count = format!("SELECT count(*) AS count {JOINED} AND d.letter_id IS NULL");
     let unread: Vec<Unread> = all(db, count, values()).await?;
@@ -77,7 +77,7 @@ async fn of_type(db: &Reader, kind: Kind, user: i64) -> Result<TypeOverview> {
     Ok(TypeOverview { code: kind.code, title: kind.title, unread, latest: latest.into_iter().next() })
 }
 
-async fn batched(db: &Reader, kinds: Vec<Kind>, user: i64) -> Result<Vec<TypeOverview>> {
+async fn batched(db: &ReadPool, kinds: Vec<Kind>, user: i64) -> Result<Vec<TypeOverview>> {
     let Some(tenant) = kinds.first().map(|kind| kind.tenant_id) else { return Ok(Vec::new()) };
     let roles = "SELECT g.role_id FROM letter_role g WHERE g.user_id = $1";
     let roles = match db.get_database_backend() {
@@ -108,7 +108,11 @@ async fn batched(db: &Reader, kinds: Vec<Kind>, user: i64) -> Result<Vec<TypeOve
     Ok(kinds.into_iter().map(of).collect())
 }
 
-async fn all<T: FromQueryResult>(db: &Reader, text: String, values: impl IntoIterator<Item = Value>) -> Result<Vec<T>> {
+async fn all<T: FromQueryResult>(
+    db: &ReadPool,
+    text: String,
+    values: impl IntoIterator<Item = Value>,
+) -> Result<Vec<T>> {
     count_one();
     Ok(T::find_by_statement(Statement::from_sql_and_values(db.get_database_backend(), text, values)).all(db).await?)
 }

@@ -1,7 +1,7 @@
 //! A tenant with endpoints.
 
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 
 use crate::Result;
 use crate::load::Ask;
@@ -39,7 +39,7 @@ impl Tenant {
     }
 
     fn admin(self) -> String {
-        token(self.code, "admin", Role::Admin)
+        token(self.code, "admin", CallerRole::Admin)
     }
 
     /// Creates an endpoint that receives published notifications; returns its id.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ impl Session {
             }
         });
         let mut session = Self { sink, heard, task };
-        let token = token(tenant, &listener(place), Role::User);
+        let token = token(tenant, &listener(place), CallerRole::User);
         let payload = json!({ "authorization": format!("Bearer {token}") });
         session.say(&json!({ "type": "connection_init", "payload": payload })).await?;
         let answer = session.hear().await?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tokio::task::JoinHandle;
 
 use super::board::Board;
@@ -77,7 +77,7 @@ async fn storm(place: &Place, title: &str, clients: usize, measured: &mut Measur
 /// The cursors of all users, and an announcement that they have all missed.
 async fn missed(place: &Place, tenant: &'static str, title: &str) -> Result<Vec<String>> {
     let server = Server::tidings(&place.binary, &place.url, CONNECTIONS).await?;
-    let service = token(tenant, "shop", Role::Service);
+    let service = token(tenant, "shop", CallerRole::Service);
     let mut cursors = Vec::with_capacity(SOCKETS);
     for first in (0..SOCKETS).step_by(100) {
         let users: Vec<String> = (first..first + 100).map(listener).collect();
@@ -116,7 +116,7 @@ async fn ask(address: SocketAddr, tenant: &str, client: usize, is_over: &AtomicB
         let user = listener(SOCKETS + (CLIENTS * turn + client) % 500);
         let body: Value = json!({ "query": OVERVIEW });
         let start = Instant::now();
-        if once(address, &Ask::graphql(&token(tenant, &user, Role::User), &body)).await.is_ok() {
+        if once(address, &Ask::graphql(&token(tenant, &user, CallerRole::User), &body)).await.is_ok() {
             latencies.push(start.elapsed().as_secs_f64() * 1e3);
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use serde_json::{Value, json};
-use tidings::auth::Role;
+use tidings::auth::CallerRole;
 use tokio::time::sleep;
 
 use crate::server::{Server, token};
@@ -111,7 +111,7 @@ impl Ground {
 }
 
 pub fn admin() -> String {
-    token(TENANT, "admin", Role::Admin)
+    token(TENANT, "admin", CallerRole::Admin)
 }
 
 fn sql(kind: &str) -> String {

@@ -14,12 +14,12 @@ use entity::tenant::{Column, Entity as Head};
 use entity::{amendment, gap, publication, tally_hour};
 use futures_util::future::BoxFuture;
 
-use self::statement::{Looked, delete_old, with_something_old};
+use self::statement::{UserSweepRow, delete_old_items, select_users_to_sweep};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::{Transaction, transaction};
 use crate::domain::catalogue::action;
-use crate::domain::tenant::{self, Failures, Tenant};
+use crate::domain::tenant::{self, Tenant, TenantFailures};
 use crate::domain::{audit, channel, ended_session, lane, tally, user, view, webhook};
 use crate::error::{Error, Result};
 
@@ -34,14 +34,14 @@ const CLOCKS: Millis = 300_000;
 
 /// The limits of the sweep: it deletes everything from before these instants.
 #[derive(Clone, Copy)]
-struct Old {
+struct SweepCutoffs {
     published: Millis,
     expired: Millis,
 }
 
 /// How many rows a sweep deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepCounts {
     pub publications: u64,
     pub items: u64,
     pub notifications: u64,
@@ -59,25 +59,28 @@ pub struct Swept {
 /// continues with the others and then returns the first failure.
 ///
 /// It uses the database's clock. `UNAVAILABLE` if this node's clock differs from it too much.
-pub fn sweep(app: &App) -> BoxFuture<'_, Result<Swept>> {
-    Box::pin(swept(app))
+pub fn sweep_all(app: &App) -> BoxFuture<'_, Result<SweepCounts>> {
+    Box::pin(sweep_all_inner(app))
 }
 
-async fn swept(app: &App) -> Result<Swept> {
+async fn sweep_all_inner(app: &App) -> Result<SweepCounts> {
     app.compare_clocks().await?;
     if app.agreed.is_in_doubt() {
-        return Err(Error::Unavailable(format!("{}: nothing is deleted until they agree", app.agreed.told())));
+        return Err(Error::Unavailable(format!(
+            "{}: nothing is deleted until they agree",
+            app.agreed.describe_difference()
+        )));
     }
     let now = app.now();
-    let old = Old { published: now - app.config.retention_millis(), expired: now - CLOCKS };
+    let old = SweepCutoffs { published: now - app.config.retention_millis(), expired: now - CLOCKS };
     // Flushes the counters first, because deleted items can no longer be counted.
-    tally::settle_all(app).await?;
+    tally::flush_all(app).await?;
     ended_session::sweep(app, old.expired).await?;
-    let mut swept = Swept::default();
+    let mut swept = SweepCounts::default();
     let tenants = Head::find().select_only().column(Column::Id).order_by_asc(Column::Id).into_tuple::<TenantId>();
-    let mut failures = Failures::default();
+    let mut failures = TenantFailures::default();
     for tenant in tenants.all(&app.db.read).await? {
-        failures.note(app, tenant, sweep_tenant(app, tenant, old, &mut swept).await);
+        failures.record_failure(app, tenant, sweep_tenant(app, tenant, old, &mut swept).await);
     }
     // Cursors from before the retention window are rejected, so no accepted cursor can lie in these gaps.
     transaction!(app.db, |txn| {
@@ -88,26 +91,26 @@ async fn swept(app: &App) -> Result<Swept> {
         let views = view::sweep(app).await?;
         swept.views += views;
         if views == 0 {
-            return failures.end().map(|()| swept);
+            return failures.into_result().map(|()| swept);
         }
     }
 }
 
-async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) -> Result<()> {
-    let tenant = &*tenant::by_id(app, tenant).await?;
-    let upto = Seq(user::before(&app.db.read, tenant, old.published).await?);
-    let is_news = swept_upto(app, tenant).await? < upto;
+async fn sweep_tenant(app: &App, tenant: TenantId, old: SweepCutoffs, swept: &mut SweepCounts) -> Result<()> {
+    let tenant = &*tenant::get_by_id(app, tenant).await?;
+    let upto = Seq(user::seq_before(&app.db.read, tenant, old.published).await?);
+    let is_news = load_swept_seq(app, tenant).await? < upto;
     if is_news {
-        swept.publications += delete(app, tenant, publication::Column::Seq, upto).await?;
+        swept.publications += delete_log_rows(app, tenant, publication::Column::Seq, upto).await?;
     }
     if is_news || has_expired(app, tenant, old.expired).await? {
         swept.items += sweep_inboxes(app, tenant, upto, old.expired).await?;
     }
     if is_news {
-        forget_named(app, tenant, upto).await?;
-        swept.notifications += delete(app, tenant, notification::Column::Seq, upto).await?;
-        delete(app, tenant, amendment::Column::Seq, upto).await?;
-        delete(app, tenant, tally_hour::Column::Seq, upto).await?;
+        delete_recipients(app, tenant, upto).await?;
+        swept.notifications += delete_log_rows(app, tenant, notification::Column::Seq, upto).await?;
+        delete_log_rows(app, tenant, amendment::Column::Seq, upto).await?;
+        delete_log_rows(app, tenant, tally_hour::Column::Seq, upto).await?;
         transaction!(app.db, |txn| {
             let swept = Head::update_of_tenant(tenant.id).col_expr(Column::SweptSeq, Expr::val(upto));
             Ok(swept.exec(txn).await?)
@@ -116,13 +119,13 @@ async fn sweep_tenant(app: &App, tenant: TenantId, old: Old, swept: &mut Swept) 
     swept.notifications += transaction!(app.db, |txn| delete_cancelled(txn, tenant, old.published).await)?;
     swept.channels += channel::sweep(app, tenant).await?;
     swept.actions += action::sweep(app, tenant, old.published).await?;
-    swept.deliveries += lane::sweep(app, tenant, old.published).await?;
-    webhook::sweep(app, tenant, old.published).await?;
+    swept.deliveries += lane::delete_old_deliveries(app, tenant, old.published).await?;
+    webhook::delete_old_batches(app, tenant, old.published).await?;
     audit::sweep(app, tenant, app.now() - app.config.audit_millis()).await?;
-    lane::renew_secrets(app, tenant).await
+    lane::reseal_secrets(app, tenant).await
 }
 
-async fn swept_upto(app: &App, tenant: &Tenant) -> Result<Seq> {
+async fn load_swept_seq(app: &App, tenant: &Tenant) -> Result<Seq> {
     let swept = Head::of_tenant(tenant.id).select_only().column(Column::SweptSeq).into_tuple::<Seq>();
     Ok(swept.one(&app.db.read).await?.unwrap_or_default())
 }
@@ -135,7 +138,7 @@ async fn has_expired(app: &App, tenant: &Tenant, before: Millis) -> Result<bool>
 }
 
 /// Deletes log rows up to a position, in ranges of `seq`.
-async fn delete<C: ColumnTrait>(app: &App, tenant: &Tenant, seq: C, upto: Seq) -> Result<u64>
+async fn delete_log_rows<C: ColumnTrait>(app: &App, tenant: &Tenant, seq: C, upto: Seq) -> Result<u64>
 where
     C::EntityName: OfTenant<Column = C>,
 {
@@ -155,7 +158,7 @@ where
 }
 
 /// Deletes the recipient lists of announcements past the retention window.
-async fn forget_named(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
+async fn delete_recipients(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
     use recipient::Column::NotificationId;
     let mut after = 0;
     loop {
@@ -163,10 +166,10 @@ async fn forget_named(app: &App, tenant: &Tenant, upto: Seq) -> Result<()> {
             let named = Recipient::of_tenant(tenant.id).filter(NotificationId.gt(after)).select_only();
             let named = named.column(NotificationId).distinct().order_by_asc(NotificationId).limit(LIST as u64);
             let named: Vec<i64> = named.into_tuple().all(txn).await?;
-            let old = Notification::of_tenant(tenant.id).filter(notification::Column::Id.among(txn, &named));
+            let old = Notification::of_tenant(tenant.id).filter(notification::Column::Id.is_in_list(txn, &named));
             let old = old.filter(notification::Column::Seq.lte(upto)).select_only().column(notification::Column::Id);
             let old: Vec<i64> = old.into_tuple().all(txn).await?;
-            Recipient::delete_of_tenant(tenant.id).filter(NotificationId.among(txn, &old)).exec(txn).await?;
+            Recipient::delete_of_tenant(tenant.id).filter(NotificationId.is_in_list(txn, &old)).exec(txn).await?;
             Ok(named.last().copied().filter(|_| named.len() == LIST))
         })?;
         match next {
@@ -212,14 +215,15 @@ async fn next_users(
     after: UserId,
 ) -> Result<(Option<UserId>, Vec<UserId>)> {
     let db = &app.db.read;
-    let users = with_something_old(db, tenant, (upto, expired), (after, USERS)).rows::<Looked>(db).await?;
+    let users =
+        select_users_to_sweep(db, tenant, (upto, expired), (after, USERS)).fetch_by_name::<UserSweepRow>(db).await?;
     let last = users.last().map(|user| user.id).filter(|_| users.len() as u64 == USERS);
     Ok((last, users.into_iter().filter(|user| user.is_old == 1).map(|user| user.id).collect()))
 }
 
 /// Deletes read marks over old items, after the items themselves.
 async fn delete_marks(txn: &Transaction, users: &[UserId], upto: Seq) -> Result<u64> {
-    let marks = ReadMark::delete_many().filter(read_mark::Column::UserId.among(txn, users));
+    let marks = ReadMark::delete_many().filter(read_mark::Column::UserId.is_in_list(txn, users));
     Ok(marks.filter(read_mark::Column::ReadUpto.lte(upto)).exec(txn).await?.rows_affected)
 }
 
@@ -230,9 +234,9 @@ async fn delete_items(
     users: &[UserId],
     (upto, expired): (Seq, Millis),
 ) -> Result<u64> {
-    let deleted = delete_old(txn, tenant, users, (upto, expired, ROWS)).run(txn).await?;
+    let deleted = delete_old_items(txn, tenant, users, (upto, expired, ROWS)).execute(txn).await?;
     if deleted > 0 {
-        user::changed(txn, tenant, users).await?;
+        user::record_inbox_change(txn, tenant, users).await?;
     }
     Ok(deleted)
 }

@@ -7,16 +7,16 @@ use entity::ids::{Seq, UserId};
 use entity::notification::{Column as Published, Entity as Notifications};
 use entity::prelude::*;
 
-use super::statement::{Reader, Unread, readers, unread};
+use super::statement::{DigestReader, UnreadItem, select_readers, select_unread};
 use crate::app::App;
 use crate::clock::Millis;
 use crate::database::transaction;
 use crate::domain::inbox::sync;
-use crate::domain::lane::{Delivery, Lane, Prepared};
-use crate::domain::notification::{self, Status};
+use crate::domain::lane::{Delivery, Lane, PreparedDelivery};
+use crate::domain::notification::{self, NotificationState};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::item::Content;
+use crate::model::item::ItemContent;
 
 /// The most items that a digest lists.
 const ITEMS: i64 = 20;
@@ -26,12 +26,12 @@ const DELIVERIES: usize = 20;
 
 /// A user's unread items.
 #[derive(Debug)]
-pub struct Digest<'a> {
+pub struct DigestContent<'a> {
     pub user: UserId,
     pub address: &'a str,
     pub locale: Option<&'a str>,
     /// The newest unread items, newest first.
-    pub items: Vec<&'a Content>,
+    pub items: Vec<&'a ItemContent>,
     /// How many unread items there are.
     pub many: usize,
 }
@@ -41,79 +41,79 @@ pub struct Digest<'a> {
 /// payload of the others.
 ///
 /// Syncs the inboxes first, so that a digest shows what its user would see now.
-pub async fn prepare<P>(
+pub async fn prepare_digests<P>(
     app: &App,
     tenant: &Tenant,
     lane: &Lane,
     due: &[Delivery],
-    mut write: impl FnMut(&Digest<'_>) -> Result<P>,
-) -> Result<Vec<Prepared<P>>> {
+    mut write: impl FnMut(&DigestContent<'_>) -> Result<P>,
+) -> Result<Vec<PreparedDelivery<P>>> {
     let mut prepared = Vec::with_capacity(due.len());
     for due in due.chunks(DELIVERIES) {
         let now = app.now();
-        let shelf = Shelf::read(app, tenant, lane, due, now).await?;
+        let shelf = DigestBatch::load(app, tenant, lane, due, now).await?;
         let mut served = Vec::new();
         for of in due {
             prepared.push(match shelf.readers.get(&of.contact_id) {
-                None => Prepared::Dropped,
-                Some(reader) => match reader.hours.read().quiet_until(now) {
-                    Some(until) => Prepared::Later(until),
-                    None => match shelf.digest(reader, of) {
-                        None => Prepared::Dropped,
+                None => PreparedDelivery::Dropped,
+                Some(reader) => match reader.hours.parse().quiet_until(now) {
+                    Some(until) => PreparedDelivery::Later(until),
+                    None => match shelf.digest_for(reader, of) {
+                        None => PreparedDelivery::Dropped,
                         Some(digest) => {
                             served.extend(of.seq.filter(|seq| *seq < shelf.upto).map(|_| digest.user));
-                            Prepared::Ready(write(&digest)?)
+                            PreparedDelivery::Ready(write(&digest)?)
                         }
                     },
                 },
             });
         }
         // Items that came after the digest was due are in it, and do not cause another one.
-        told_up_to(app, tenant, lane, &served, shelf.upto).await?;
+        record_sent_upto(app, tenant, lane, &served, shelf.upto).await?;
     }
     Ok(prepared)
 }
 
 /// The unread items of some users.
-struct Shelf {
+struct DigestBatch {
     /// By id of their address.
-    readers: HashMap<i64, Reader>,
+    readers: HashMap<i64, DigestReader>,
     /// Newest first.
-    items: HashMap<UserId, Vec<Unread>>,
+    items: HashMap<UserId, Vec<UnreadItem>>,
     /// By log position.
-    contents: HashMap<Seq, Content>,
+    contents: HashMap<Seq, ItemContent>,
     /// The inboxes were read up to this log position.
     upto: Seq,
 }
 
-impl Shelf {
-    async fn read(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery], now: Millis) -> Result<Self> {
+impl DigestBatch {
+    async fn load(app: &App, tenant: &Tenant, lane: &Lane, due: &[Delivery], now: Millis) -> Result<Self> {
         let db = &app.db.read;
         let contacts: Vec<i64> = due.iter().map(|of| of.contact_id).collect();
-        let readers: Vec<Reader> = readers(db, tenant, lane.kind, &contacts).rows(db).await?;
+        let readers: Vec<DigestReader> = select_readers(db, tenant, lane.kind, &contacts).fetch_by_name(db).await?;
         let mut users: Vec<UserId> = readers.iter().map(|of| of.user_id).collect();
         users.sort_unstable();
         users.dedup();
-        let upto = sync::caught_up(app, tenant, &users).await?;
-        let mut items: HashMap<UserId, Vec<Unread>> = HashMap::new();
-        for item in unread(db, tenant, lane.kind, &users, ITEMS, now).rows::<Unread>(db).await? {
+        let upto = sync::sync_to_end(app, tenant, &users).await?;
+        let mut items: HashMap<UserId, Vec<UnreadItem>> = HashMap::new();
+        for item in select_unread(db, tenant, lane.kind, &users, ITEMS, now).fetch_by_name::<UnreadItem>(db).await? {
             items.entry(item.user_id).or_default().push(item);
         }
         let mut seqs: Vec<Seq> = items.values().flatten().map(|item| item.seq).collect();
         seqs.sort_unstable();
         seqs.dedup();
-        let contents = contents(app, tenant, &seqs, now).await?;
+        let contents = load_contents(app, tenant, &seqs, now).await?;
         Ok(Self { readers: readers.into_iter().map(|of| (of.contact_id, of)).collect(), items, contents, upto })
     }
 
     /// The digest, or `None` if there is nothing new.
-    fn digest<'a>(&'a self, reader: &'a Reader, of: &Delivery) -> Option<Digest<'a>> {
+    fn digest_for<'a>(&'a self, reader: &'a DigestReader, of: &Delivery) -> Option<DigestContent<'a>> {
         let unread = self.items.get(&reader.user_id)?;
         let shown = unread.iter().filter_map(|item| Some((item, self.contents.get(&item.seq)?)));
-        let shown: Vec<(&Unread, &Content)> = shown.collect();
+        let shown: Vec<(&UnreadItem, &ItemContent)> = shown.collect();
         let (newest, _) = shown.first().filter(|(item, _)| item.seq.0 > of.subject_id.unwrap_or_default())?;
         let gone = unread.len() - shown.len();
-        Some(Digest {
+        Some(DigestContent {
             user: reader.user_id,
             address: &reader.address,
             locale: reader.locale.as_deref(),
@@ -124,27 +124,27 @@ impl Shelf {
 }
 
 /// Records that the last digest of these users covers the log up to `upto`.
-async fn told_up_to(app: &App, tenant: &Tenant, lane: &Lane, users: &[UserId], upto: Seq) -> Result<()> {
+async fn record_sent_upto(app: &App, tenant: &Tenant, lane: &Lane, users: &[UserId], upto: Seq) -> Result<()> {
     if users.is_empty() {
         return Ok(());
     }
     transaction!(app.db, |txn| {
         let of = Digests::update_of_tenant(tenant.id).filter(Column::LaneId.eq(lane.id));
-        let of = of.filter(Column::UserId.among(txn, users)).filter(Column::UptoSeq.lt(upto));
+        let of = of.filter(Column::UserId.is_in_list(txn, users)).filter(Column::UptoSeq.lt(upto));
         of.col_expr(Column::UptoSeq, Expr::val(upto)).exec(txn).await?;
         Ok(())
     })
 }
 
 /// The contents of notifications that are still published, by log position.
-async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<HashMap<Seq, Content>> {
+async fn load_contents(app: &App, tenant: &Tenant, seqs: &[Seq], now: Millis) -> Result<HashMap<Seq, ItemContent>> {
     let db = &app.db.read;
-    let ids = Notifications::of_tenant(tenant.id).filter(Published::Seq.among(db, seqs)).select_only();
+    let ids = Notifications::of_tenant(tenant.id).filter(Published::Seq.is_in_list(db, seqs)).select_only();
     let ids: Vec<(i64, Seq)> = ids.columns([Published::Id, Published::Seq]).into_tuple().all(db).await?;
-    let shown = notification::shown(app, tenant, &ids.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
+    let shown = notification::load_for_display(app, tenant, &ids.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
     let content = |(id, seq): (i64, Seq)| {
-        let of = shown.of(id).filter(|of| of.status(now) == Status::Published)?;
-        Some((seq, shown.content(of)))
+        let of = shown.get(id).filter(|of| of.status(now) == NotificationState::Published)?;
+        Some((seq, shown.render_content(of)))
     };
     Ok(ids.into_iter().filter_map(content).collect())
 }

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use entity::ids::{Seq, UserId};
 use entity::inbox_item::{Column, Entity as InboxItem};
 use entity::notification::{self, Entity as Notification};
-use entity::prelude::{Among, EntityTrait, Expr, LIST, OfTenant, QueryFilter, QuerySelect};
+use entity::prelude::{EntityTrait, Expr, InList, LIST, OfTenant, QueryFilter, QuerySelect};
 
 use crate::clock::Millis;
 use crate::database::Transaction;
@@ -24,10 +24,10 @@ use crate::domain::tally;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
 use crate::hub::Notice;
-pub(super) use statement::Subjects;
-use statement::{Concerned, Edges, Many};
+pub(super) use statement::SubjectRange;
+use statement::{AmendedItem, AmendmentCount, InboxEdges};
 
-pub(super) use statement::push_concerns;
+pub(super) use statement::push_has_amendment;
 
 /// Maximum amendments that one transaction examines for a user far behind the log.
 const AMENDMENTS: i64 = 5000;
@@ -37,23 +37,23 @@ const ENTRIES: i64 = 200_000;
 
 /// The range of a user's current items that amendments can concern; `None` if the inbox is empty. Items that a sync is
 /// about to add do not count: their publications already include the amendments.
-pub(super) async fn subjects(txn: &Transaction, user: UserId) -> Result<Option<Subjects>> {
-    let edges: Option<Edges> = statement::edges(txn, user).row(txn).await?;
-    let Some(Edges { oldest, newest }) = edges else { return Ok(None) };
-    Ok(oldest.zip(newest).map(|(oldest, newest)| Subjects { oldest, newest }))
+pub(super) async fn load_subject_range(txn: &Transaction, user: UserId) -> Result<Option<SubjectRange>> {
+    let edges: Option<InboxEdges> = statement::select_edges(txn, user).fetch_optional(txn).await?;
+    let Some(InboxEdges { oldest, newest }) = edges else { return Ok(None) };
+    Ok(oldest.zip(newest).map(|(oldest, newest)| SubjectRange { oldest, newest }))
 }
 
 /// Limits a sync between two log positions, so that it examines a bounded number of amendments. Returns the position it
 /// may reach, and how many amendments lie before it.
-pub(super) async fn reach(
+pub(super) async fn limit_sync(
     txn: &Transaction,
     tenant: &Tenant,
-    subjects: Subjects,
+    subjects: SubjectRange,
     (after, upto): (Seq, Seq),
 ) -> Result<(Seq, u64)> {
     let upto = upto.min(Seq(after.0 + ENTRIES));
-    let many = statement::many(txn, tenant, subjects, (after, upto), AMENDMENTS);
-    let Some(Many { many, last }) = many.row(txn).await? else { return Ok((upto, 0)) };
+    let many = statement::count_amendments(txn, tenant, subjects, (after, upto), AMENDMENTS);
+    let Some(AmendmentCount { many, last }) = many.fetch_optional(txn).await? else { return Ok((upto, 0)) };
     Ok((last.filter(|_| many == AMENDMENTS).unwrap_or(upto), many.unsigned_abs()))
 }
 
@@ -64,14 +64,16 @@ pub(super) async fn apply(
     txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
-    subjects: Subjects,
+    subjects: SubjectRange,
     within: (Seq, Seq),
 ) -> Result<()> {
-    let concerned: Vec<Concerned> = statement::concerned(txn, tenant, users, subjects, within).rows(txn).await?;
+    let concerned: Vec<AmendedItem> =
+        statement::select_amended_items(txn, tenant, users, subjects, within).fetch_by_name(txn).await?;
     let subjects: Vec<Seq> = concerned.into_iter().map(|of| of.subject_seq).collect();
     let (mut retracted, mut expiring): (Vec<Seq>, HashMap<Option<Millis>, Vec<Seq>>) = (Vec::new(), HashMap::new());
     for seqs in subjects.chunks(LIST) {
-        let says = Notification::of_tenant(tenant.id).filter(notification::Column::Seq.among(txn, seqs)).select_only();
+        let says =
+            Notification::of_tenant(tenant.id).filter(notification::Column::Seq.is_in_list(txn, seqs)).select_only();
         let says = says.columns([
             notification::Column::Seq,
             notification::Column::ExpiresAt,
@@ -88,19 +90,19 @@ pub(super) async fn apply(
     for (expires_at, seqs) in expiring {
         for seqs in seqs.chunks(LIST) {
             let expire = InboxItem::update_many().col_expr(Column::ExpiresAt, Expr::val(expires_at));
-            let expire = expire.filter(Column::UserId.among(txn, users)).filter(Column::Seq.among(txn, seqs));
+            let expire = expire.filter(Column::UserId.is_in_list(txn, users)).filter(Column::Seq.is_in_list(txn, seqs));
             changed += expire.exec(txn).await?.rows_affected;
         }
     }
     if !retracted.is_empty() {
-        tally::settle(txn, users).await?;
+        tally::flush_users(txn, users).await?;
     }
     for retracted in retracted.chunks(LIST) {
-        let delete = InboxItem::delete_many().filter(Column::UserId.among(txn, users));
-        changed += delete.filter(Column::Seq.among(txn, retracted)).exec(txn).await?.rows_affected;
+        let delete = InboxItem::delete_many().filter(Column::UserId.is_in_list(txn, users));
+        changed += delete.filter(Column::Seq.is_in_list(txn, retracted)).exec(txn).await?.rows_affected;
     }
     if changed > 0 {
-        txn.tell(Notice::changed(tenant.id, users));
+        txn.notify(Notice::inbox_changes(tenant.id, users));
     }
     Ok(())
 }

@@ -1,24 +1,24 @@
 //! The columns of an item and its content.
 
 use entity::ids::{Seq, TypeId, UserId};
-use entity::inbox_item::State;
-use entity::notification::Kind;
+use entity::inbox_item::ItemState;
+use entity::notification::NotificationKind;
 use entity::{columns, numbers};
 
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::Sql;
+use crate::database::SqlBuilder;
 use crate::domain::probe;
 use crate::domain::tenant::Tenant;
-use crate::model::contents::Edition;
+use crate::model::contents::ContentRevision;
 
 numbers! {
     /// The user's own state of an item `i`.
     #[derive(Debug)]
-    pub struct Own {
+    pub struct UserItemRow {
         pub user: UserId = "i.user_id",
         pub seq: Seq = "i.seq AS item_seq",
-        pub state: State = "i.state AS item_state",
+        pub state: ItemState = "i.state AS item_state",
         /// When the item itself was marked.
         pub read_at: Option<Millis> = "i.read_at AS item_read_at",
         /// The time of the earliest read mark that covers the item.
@@ -32,8 +32,8 @@ numbers! {
 columns! {
     /// The displayed columns of a notification `n`, its action `a` and its sender `s`.
     #[derive(Debug)]
-    pub struct Shown {
-        pub kind: Kind = "n.kind AS item_kind",
+    pub struct ContentRow {
+        pub kind: NotificationKind = "n.kind AS item_kind",
         pub type_id: TypeId = "n.type_id AS item_type_id",
         pub title: Option<String> = "n.title AS item_title",
         pub body: Option<String> = "n.body AS item_body",
@@ -51,26 +51,26 @@ columns! {
 }
 
 /// The content of a notification, with its revision.
-pub type Telling = (Edition, Shown);
+pub type ContentWithRevision = (ContentRevision, ContentRow);
 
 /// An item with its content. The content is missing if the notification was deleted after the retention window.
-pub type Whole = (Own, Telling);
+pub type ItemWithContent = (UserItemRow, ContentWithRevision);
 
 /// Adds the sender `s` and the action `a` to the notification `n`: two probes of primary keys.
-pub fn push_content_joins(sql: &mut Sql) {
+pub fn push_content_joins(sql: &mut SqlBuilder) {
     sql.push(" LEFT JOIN users s ON s.id = n.sender_id LEFT JOIN action a ON a.id = n.action_id");
 }
 
 /// Adds the notification `n`, its sender `s` and its action `a` to the item `i`: three probes of unique keys.
-pub fn push_joins(sql: &mut Sql, tenant: &Tenant) {
-    probe::push_at(sql, " LEFT JOIN", tenant, "i.seq");
+pub fn push_joins(sql: &mut SqlBuilder, tenant: &Tenant) {
+    probe::push_join_at(sql, " LEFT JOIN", tenant, "i.seq");
     push_content_joins(sql);
 }
 
 /// The user's items with these seqs, without retracted or expired notifications: probes of primary keys.
-pub fn some(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Sql {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").columns::<Whole>();
+pub fn select_items(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> SqlBuilder {
+    let mut sql = SqlBuilder::new(&app.db.read);
+    sql.push("SELECT ").push_columns::<ItemWithContent>();
     sql.push(" FROM users u JOIN inbox_item i ON i.user_id = u.id");
     push_joins(&mut sql, tenant);
     sql.push(" WHERE u.tenant_id + 0 = ")
@@ -78,7 +78,7 @@ pub fn some(app: &App, tenant: &Tenant, user: UserId, seqs: &[Seq]) -> Sql {
         .push(" AND u.id = ")
         .bind(user)
         .push(" AND i.seq")
-        .among(seqs);
+        .push_list(seqs);
     sql.push(" AND n.retracted_at IS NULL AND (n.expires_at IS NULL OR n.expires_at > ").bind(app.now()).push(")");
     sql
 }

@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::{Among, ConnectionTrait, EntityTrait, Expr, LIST, QueryFilter};
+use entity::prelude::{ConnectionTrait, EntityTrait, Expr, InList, LIST, QueryFilter};
 use entity::user::{self, Entity as User};
 use futures_util::FutureExt;
 use sea_orm::DbBackend;
 use sea_orm::sea_query::ExprTrait;
 
-use super::changed::{Changed, Marked};
-use super::statement::{self, Found, Raised};
-use super::step::{Change, step_from};
-use super::write::{Moved, write};
+use super::changed::{ChangeCounts, MarkOutcome};
+use super::statement::{self, ItemBeforeMark, LockedVersion};
+use super::step::{ItemChange, find_transition};
+use super::write::{ItemTransition, write_transitions};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, Bounds, Party, Together, Transaction, transaction};
+use crate::database::{BatchLimits, Batcher, PendingAudit, Principal, Transaction, transaction};
 use crate::domain::inbox::sync;
 use crate::domain::tally;
-use crate::domain::tenant::{Needs, Tenant};
+use crate::domain::tenant::{Tenant, TenantContext};
 use crate::domain::{catalogue, user as people};
 use crate::error::Result;
 use crate::hub::Notice;
-use crate::model::overview::Mark;
+use crate::model::overview::AppliedMark;
 
 /// Items per transaction, unless a single mark has more.
 const ITEMS: usize = 1000;
@@ -33,14 +33,14 @@ const ROUNDS: usize = 4;
 
 /// One item to mark.
 #[derive(Clone, Copy)]
-struct One {
+struct ItemMark {
     user: UserId,
     seq: Seq,
-    change: Change,
+    change: ItemChange,
 }
 
 /// The batcher for marks of a tenant's users. `None` if the row was locked or an amendment is not synced yet.
-type Marks = Together<Needs, One, Option<Changed>>;
+type MarkBatcher = Batcher<TenantContext, ItemMark, Option<ChangeCounts>>;
 
 /// Changes the state of those items that exist.
 ///
@@ -51,66 +51,77 @@ pub(super) async fn apply(
     tenant: &Arc<Tenant>,
     user: UserId,
     seqs: &[Seq],
-    change: Change,
-) -> Result<Marked> {
-    let marks: Vec<One> = seqs.iter().map(|seq| One { user, seq: *seq, change }).collect();
+    change: ItemChange,
+) -> Result<MarkOutcome> {
+    let marks: Vec<ItemMark> = seqs.iter().map(|seq| ItemMark { user, seq: *seq, change }).collect();
     if marks.is_empty() {
-        return Ok(Marked::default());
+        return Ok(MarkOutcome::default());
     }
-    let queue = tenant.queues.of(|| {
+    let queue = tenant.queues.get_or_create(|| {
         let rounds = if app.db.backend() == DbBackend::Sqlite { 1 } else { ROUNDS };
-        let bounds = Bounds { rounds, things: ITEMS, patience: app.db.write_patience(), splits_after: None };
-        Marks::new(Party::tenant(tenant.id), |(app, tenant), jobs| together(app, tenant, jobs).boxed(), bounds)
+        let bounds = BatchLimits { rounds, things: ITEMS, patience: app.db.write_timeout(), splits_after: None };
+        MarkBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| mark_batch(app, tenant, jobs).boxed(),
+            bounds,
+        )
     });
     // An audited mark needs a transaction of its own, which writes the audit entry.
-    let shared =
-        if Act::is_under_way() { None } else { queue.ask(|| (app.clone(), tenant.clone()), marks.clone()).await? };
+    let shared = if PendingAudit::is_pending() {
+        None
+    } else {
+        queue.submit(|| (app.clone(), tenant.clone()), marks.clone()).await?
+    };
     let changed = match shared {
         Some(changed) => changed,
-        None => alone(app, tenant, user, &marks).await?,
+        None => mark_individually(app, tenant, user, &marks).await?,
     };
     if changed.is_empty() {
-        return Ok(Marked::default());
+        return Ok(MarkOutcome::default());
     }
-    let catalogue = catalogue::cached(app, tenant).await?;
-    if changed.is_of(&catalogue) {
-        return Ok(changed.by(&catalogue));
+    let catalogue = catalogue::load_cached(app, tenant).await?;
+    if changed.is_covered_by(&catalogue) {
+        return Ok(changed.to_outcome(&catalogue));
     }
-    Ok(changed.by(&*catalogue::current(app, tenant).await?))
+    Ok(changed.to_outcome(&*catalogue::load_current(app, tenant).await?))
 }
 
 /// Waits for the user's row, syncs the inbox and marks the items, in a transaction of this user alone.
-async fn alone(app: &App, tenant: &Tenant, user: UserId, marks: &[One]) -> Result<Changed> {
-    sync::brought_near(app, tenant, &[user]).await?;
+async fn mark_individually(app: &App, tenant: &Tenant, user: UserId, marks: &[ItemMark]) -> Result<ChangeCounts> {
+    sync::sync_if_far(app, tenant, &[user]).await?;
     let done = transaction!(app.db, |txn| {
         let now = app.now();
-        sync::within(txn, tenant, &[user], now).await?;
-        let done = change(txn, tenant, &[marks], now).await?;
+        sync::sync_in_transaction(txn, tenant, &[user], now).await?;
+        let done = apply_marks(txn, tenant, &[marks], now).await?;
         if !done.marks.is_empty() {
-            people::changed(txn, tenant, &[user]).await?;
+            people::record_inbox_change(txn, tenant, &[user]).await?;
         }
         Ok(done)
     })?;
-    app.caches.forget(&[user]);
+    app.caches.invalidate_users(&[user]);
     Ok(done.outcomes.into_iter().next().unwrap_or_default())
 }
 
 /// Marks the items of all users with free rows, in one transaction. Returns the outcome of each job, in order.
-async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<Vec<Result<Option<Changed>>>> {
-    let user_of = |job: &Vec<One>| job.first().map(|one| one.user);
+async fn mark_batch(
+    app: &App,
+    tenant: &Tenant,
+    jobs: &mut [Vec<ItemMark>],
+) -> Result<Vec<Result<Option<ChangeCounts>>>> {
+    let user_of = |job: &Vec<ItemMark>| job.first().map(|one| one.user);
     let users: BTreeSet<UserId> = jobs.iter().filter_map(user_of).collect();
     let users = Vec::from_iter(users);
     let (versions, done) = transaction!(app.db, |txn| {
-        let versions = raised(txn, tenant, &users).await?;
-        let is_free = |job: &&Vec<One>| user_of(job).is_some_and(|user| versions.contains_key(&user));
-        let to_do: Vec<&[One]> = jobs.iter().filter(is_free).map(Vec::as_slice).collect();
-        let done = change(txn, tenant, &to_do, app.now()).await?;
-        txn.tell(Notice::changed(tenant.id, &done.marks.keys().copied().collect::<Vec<_>>()));
+        let versions = lock_free_users(txn, tenant, &users).await?;
+        let is_free = |job: &&Vec<ItemMark>| user_of(job).is_some_and(|user| versions.contains_key(&user));
+        let to_do: Vec<&[ItemMark]> = jobs.iter().filter(is_free).map(Vec::as_slice).collect();
+        let done = apply_marks(txn, tenant, &to_do, app.now()).await?;
+        txn.notify(Notice::inbox_changes(tenant.id, &done.marks.keys().copied().collect::<Vec<_>>()));
         Ok((versions, done))
     })?;
     for (user, version) in &versions {
         let marks = done.marks.get(user).map(Vec::as_slice).unwrap_or_default();
-        app.caches.marked(*user, *version, marks);
+        app.caches.apply_marks(*user, *version, marks);
     }
     let mut outcomes = done.outcomes.into_iter();
     let outcome = |job| {
@@ -120,66 +131,71 @@ async fn together(app: &App, tenant: &Tenant, jobs: &mut [Vec<One>]) -> Result<V
     Ok(jobs.iter().map(outcome).collect())
 }
 
-/// Locks the free rows ([`statement::raise`]), increments the versions and returns them. A mark that changes nothing
-/// also increments the version, so cached overviews are re-stamped instead of dropped.
-async fn raised(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<HashMap<UserId, i64>> {
-    let rows: Vec<Raised> = statement::raise(txn, tenant, users).rows(txn).await?;
+/// Locks the free rows ([`statement::lock_and_increment`]), increments the versions and returns them. A mark that
+/// changes nothing also increments the version, so cached overviews are re-stamped instead of dropped.
+async fn lock_free_users(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<HashMap<UserId, i64>> {
+    let rows: Vec<LockedVersion> = statement::lock_and_increment(txn, tenant, users).fetch_by_name(txn).await?;
     let versions: HashMap<UserId, i64> = rows.into_iter().map(|row| (row.id, row.version)).collect();
     if txn.get_database_backend() == DbBackend::MySql && !versions.is_empty() {
         let free: Vec<UserId> = versions.keys().copied().collect();
         let raise = User::update_many().col_expr(user::Column::Version, Expr::col(user::Column::Version).add(1));
-        raise.filter(user::Column::Id.among(txn, &free)).exec(txn).await?;
+        raise.filter(user::Column::Id.is_in_list(txn, &free)).exec(txn).await?;
     }
     Ok(versions)
 }
 
 /// The outcome of a batch of marks.
 #[derive(Default)]
-struct Done {
+struct MarkBatchOutcome {
     /// One for each job.
-    outcomes: Vec<Changed>,
+    outcomes: Vec<ChangeCounts>,
     /// The changed items of each user, in the order of the changes.
-    marks: BTreeMap<UserId, Vec<Mark>>,
+    marks: BTreeMap<UserId, Vec<AppliedMark>>,
 }
 
 /// Applies marks. The caller has locked the users' rows. A second job of the same user sees the result of the first.
-async fn change(txn: &Transaction, tenant: &Tenant, jobs: &[&[One]], now: Millis) -> Result<Done> {
-    let mut done = Done { outcomes: vec![Changed::default(); jobs.len()], marks: BTreeMap::new() };
+async fn apply_marks(
+    txn: &Transaction,
+    tenant: &Tenant,
+    jobs: &[&[ItemMark]],
+    now: Millis,
+) -> Result<MarkBatchOutcome> {
+    let mut done = MarkBatchOutcome { outcomes: vec![ChangeCounts::default(); jobs.len()], marks: BTreeMap::new() };
     let mut waiting: Vec<usize> = (0..jobs.len()).collect();
     while !waiting.is_empty() {
         let mut taken = HashSet::new();
         let (wave, later): (Vec<usize>, Vec<usize>) =
             waiting.into_iter().partition(|place| jobs[*place].first().is_some_and(|one| taken.insert(one.user)));
         waiting = later;
-        let mut found = found(txn, wave.iter().flat_map(|place| jobs[*place]), now).await?;
+        let mut found = load_items(txn, wave.iter().flat_map(|place| jobs[*place]), now).await?;
         let spans: BTreeSet<UserId> = found.values().filter(|of| of.has_spans == 1).map(|of| of.user_id).collect();
         if !spans.is_empty() {
-            tally::settle(txn, &Vec::from_iter(spans)).await?;
+            tally::flush_users(txn, &Vec::from_iter(spans)).await?;
         }
         let mut moved = Vec::new();
         for place in wave {
-            for One { user, seq, change } in jobs[place] {
+            for ItemMark { user, seq, change } in jobs[place] {
                 let Some(of) = found.remove(&(*user, *seq)) else { continue };
-                let Some(step) = step_from(*change, of.state, of.is_up_to_mark == 1) else { continue };
+                let Some(step) = find_transition(*change, of.state, of.is_up_to_mark == 1) else { continue };
                 done.outcomes[place].add(of.type_id, 1);
-                done.marks.entry(*user).or_default().push(step.mark(*seq, of.type_id, now));
-                moved.push(Moved { user: *user, seq: *seq, step });
+                done.marks.entry(*user).or_default().push(step.to_mark(*seq, of.type_id, now));
+                moved.push(ItemTransition { user: *user, seq: *seq, step });
             }
         }
-        write(txn, tenant, &moved, now).await?;
+        write_transitions(txn, tenant, &moved, now).await?;
     }
     Ok(done)
 }
 
-async fn found<'a>(
+async fn load_items<'a>(
     txn: &Transaction,
-    marks: impl Iterator<Item = &'a One>,
+    marks: impl Iterator<Item = &'a ItemMark>,
     now: Millis,
-) -> Result<HashMap<(UserId, Seq), Found>> {
+) -> Result<HashMap<(UserId, Seq), ItemBeforeMark>> {
     let items: BTreeSet<(UserId, Seq)> = marks.map(|one| (one.user, one.seq)).collect();
     let mut found = HashMap::with_capacity(items.len());
     for items in Vec::from_iter(items).chunks(LIST) {
-        let rows: Vec<Found> = statement::found(txn, items, now).rows(txn).await?;
+        let rows: Vec<ItemBeforeMark> = statement::select_items(txn, items, now).fetch_by_name(txn).await?;
         found.extend(rows.into_iter().map(|row| ((row.user_id, row.seq), row)));
     }
     Ok(found)

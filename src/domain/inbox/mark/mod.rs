@@ -17,17 +17,17 @@ use entity::ids::{Seq, UserId};
 use crate::app::App;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-pub use bulk::{Match, see};
-pub use changed::Marked;
-pub use step::Change;
+pub use bulk::{MarkFilter, record_seen};
+pub use changed::MarkOutcome;
+pub use step::ItemChange;
 
 /// The items to mark.
 #[derive(Clone, Debug)]
-pub enum Selection {
+pub enum MarkSelection {
     /// These items. Ids of items that are gone are ignored.
     Items(Vec<Seq>),
     /// All matching items of the inbox.
-    Matching(Match),
+    Matching(MarkFilter),
 }
 
 /// Changes the state of a user's items and returns how many changed.
@@ -35,11 +35,11 @@ pub async fn apply(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     user: UserId,
-    selection: &Selection,
-    change: Change,
-) -> Result<Marked> {
+    selection: &MarkSelection,
+    change: ItemChange,
+) -> Result<MarkOutcome> {
     match selection {
-        Selection::Items(seqs) => items::apply(app, tenant, user, seqs, change).await,
-        Selection::Matching(of) => bulk::apply(app, tenant, user, of, change).await,
+        MarkSelection::Items(seqs) => items::apply(app, tenant, user, seqs, change).await,
+        MarkSelection::Matching(of) => bulk::apply(app, tenant, user, of, change).await,
     }
 }

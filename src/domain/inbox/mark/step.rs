@@ -3,12 +3,12 @@
 use entity::ids::{Seq, TypeId};
 
 use crate::clock::Millis;
-use crate::domain::inbox::shelf::{Part, State};
-use crate::model::overview::Mark;
+use crate::domain::inbox::shelf::{ItemState, MarkPart};
+use crate::model::overview::AppliedMark;
 
 /// What to do with the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ItemChange {
     Read,
     Unread,
     Archive,
@@ -17,47 +17,47 @@ pub enum Change {
 }
 
 /// A transition from one state (and side of the read mark) to another. `to` is `None` if the items are deleted.
-pub(super) struct Step {
-    pub from: State,
-    pub part: Part,
-    pub to: Option<State>,
+pub(super) struct StateTransition {
+    pub from: ItemState,
+    pub part: MarkPart,
+    pub to: Option<ItemState>,
     /// Whether the items were already read, so that their `read_at` stays.
     pub was_read: bool,
 }
 
-impl Step {
+impl StateTransition {
     /// Reads items that were kept unread.
-    pub const KEPT_TO_READ: Self = step(State::KeptUnread, Part::All, Some(State::Read), false);
+    pub const KEPT_TO_READ: Self = new_transition(ItemState::KeptUnread, MarkPart::All, Some(ItemState::Read), false);
 
     /// The columns that this step writes.
-    pub fn put(&self) -> Put {
-        let makes_read = self.makes_read();
+    pub fn item_update(&self) -> ItemUpdate {
+        let makes_read = self.read_delta();
         let Some(to) = self.to else {
-            return Put { to: None, read_at: Instant::Kept, archived_at: Instant::Kept, makes_read };
+            return ItemUpdate { to: None, read_at: TimeUpdate::Kept, archived_at: TimeUpdate::Kept, makes_read };
         };
         let read_at = match to {
-            State::Read | State::ArchivedRead if !self.was_read => Instant::Now,
-            State::KeptUnread | State::ArchivedUnread => Instant::Gone,
-            _ => Instant::Kept,
+            ItemState::Read | ItemState::ArchivedRead if !self.was_read => TimeUpdate::Now,
+            ItemState::KeptUnread | ItemState::ArchivedUnread => TimeUpdate::Gone,
+            _ => TimeUpdate::Kept,
         };
         let archived_at = match (self.from.is_archived(), to.is_archived()) {
-            (false, true) => Instant::Now,
-            (true, false) => Instant::Gone,
-            _ => Instant::Kept,
+            (false, true) => TimeUpdate::Now,
+            (true, false) => TimeUpdate::Gone,
+            _ => TimeUpdate::Kept,
         };
-        Put { to: Some(to), read_at, archived_at, makes_read }
+        ItemUpdate { to: Some(to), read_at, archived_at, makes_read }
     }
 
     /// Describes that an item took this step, for cached overviews.
-    pub fn mark(&self, seq: Seq, kind: TypeId, at: Millis) -> Mark {
-        Mark { seq, kind, from: self.from, to: self.to, makes_read: self.makes_read(), at }
+    pub fn to_mark(&self, seq: Seq, kind: TypeId, at: Millis) -> AppliedMark {
+        AppliedMark { seq, kind, from: self.from, to: self.to, makes_read: self.read_delta(), at }
     }
 
     /// 1 if it makes items read, -1 if it makes them unread. Deleting does not change whether an item was read.
-    pub fn makes_read(&self) -> i64 {
+    pub fn read_delta(&self) -> i64 {
         match self.to {
-            Some(State::Read | State::ArchivedRead) if !self.was_read => 1,
-            Some(State::KeptUnread | State::ArchivedUnread) if self.was_read => -1,
+            Some(ItemState::Read | ItemState::ArchivedRead) if !self.was_read => 1,
+            Some(ItemState::KeptUnread | ItemState::ArchivedUnread) if self.was_read => -1,
             _ => 0,
         }
     }
@@ -65,77 +65,86 @@ impl Step {
 
 /// The new values of an item's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Put {
+pub(super) struct ItemUpdate {
     /// `None` if the item is deleted.
-    pub to: Option<State>,
-    pub read_at: Instant,
-    pub archived_at: Instant,
-    /// See [`Step::makes_read`].
+    pub to: Option<ItemState>,
+    pub read_at: TimeUpdate,
+    pub archived_at: TimeUpdate,
+    /// See [`StateTransition::read_delta`].
     pub makes_read: i64,
 }
 
 /// The new value of a time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Instant {
+pub(super) enum TimeUpdate {
     Kept,
     Now,
     Gone,
 }
 
 /// The step that a change applies to an item. `None` if the item is already in the requested state.
-pub(super) fn step_from(change: Change, state: State, is_up_to_mark: bool) -> Option<&'static Step> {
-    let part = if is_up_to_mark { Part::UpToMark } else { Part::AboveMark };
-    steps(change).iter().find(|step| step.from == state && (step.part == Part::All || step.part == part))
+pub(super) fn find_transition(
+    change: ItemChange,
+    state: ItemState,
+    is_up_to_mark: bool,
+) -> Option<&'static StateTransition> {
+    let part = if is_up_to_mark { MarkPart::UpToMark } else { MarkPart::AboveMark };
+    transitions_for(change).iter().find(|step| step.from == state && (step.part == MarkPart::All || step.part == part))
 }
 
-const fn step(from: State, part: Part, to: Option<State>, was_read: bool) -> Step {
-    Step { from, part, to, was_read }
+const fn new_transition(from: ItemState, part: MarkPart, to: Option<ItemState>, was_read: bool) -> StateTransition {
+    StateTransition { from, part, to, was_read }
 }
 
 /// The steps of a change, one per state. States that already satisfy the change are absent.
-pub(super) fn steps(change: Change) -> &'static [Step] {
-    use Part::{AboveMark, All, UpToMark};
-    use State::{ArchivedRead, ArchivedUnread, Fresh, KeptUnread, Read};
+pub(super) fn transitions_for(change: ItemChange) -> &'static [StateTransition] {
+    use ItemState::{ArchivedRead, ArchivedUnread, Fresh, KeptUnread, Read};
+    use MarkPart::{AboveMark, All, UpToMark};
     match change {
-        Change::Read => {
+        ItemChange::Read => {
             const {
                 &[
-                    step(Fresh, AboveMark, Some(Read), false),
-                    step(KeptUnread, All, Some(Read), false),
-                    step(ArchivedUnread, All, Some(ArchivedRead), false),
+                    new_transition(Fresh, AboveMark, Some(Read), false),
+                    new_transition(KeptUnread, All, Some(Read), false),
+                    new_transition(ArchivedUnread, All, Some(ArchivedRead), false),
                 ]
             }
         }
-        Change::Unread => {
+        ItemChange::Unread => {
             const {
                 &[
-                    step(Read, All, Some(KeptUnread), true),
-                    step(Fresh, UpToMark, Some(KeptUnread), true),
-                    step(ArchivedRead, All, Some(ArchivedUnread), true),
+                    new_transition(Read, All, Some(KeptUnread), true),
+                    new_transition(Fresh, UpToMark, Some(KeptUnread), true),
+                    new_transition(ArchivedRead, All, Some(ArchivedUnread), true),
                 ]
             }
         }
-        Change::Archive => {
+        ItemChange::Archive => {
             const {
                 &[
-                    step(Fresh, AboveMark, Some(ArchivedUnread), false),
-                    step(Fresh, UpToMark, Some(ArchivedRead), true),
-                    step(KeptUnread, All, Some(ArchivedUnread), false),
-                    step(Read, All, Some(ArchivedRead), true),
+                    new_transition(Fresh, AboveMark, Some(ArchivedUnread), false),
+                    new_transition(Fresh, UpToMark, Some(ArchivedRead), true),
+                    new_transition(KeptUnread, All, Some(ArchivedUnread), false),
+                    new_transition(Read, All, Some(ArchivedRead), true),
                 ]
             }
         }
-        Change::Unarchive => {
-            const { &[step(ArchivedRead, All, Some(Read), true), step(ArchivedUnread, All, Some(KeptUnread), false)] }
-        }
-        Change::Delete => {
+        ItemChange::Unarchive => {
             const {
                 &[
-                    step(Fresh, All, None, false),
-                    step(Read, All, None, false),
-                    step(KeptUnread, All, None, false),
-                    step(ArchivedRead, All, None, false),
-                    step(ArchivedUnread, All, None, false),
+                    new_transition(ArchivedRead, All, Some(Read), true),
+                    new_transition(ArchivedUnread, All, Some(KeptUnread), false),
+                ]
+            }
+        }
+        ItemChange::Delete => {
+            const {
+                &[
+                    new_transition(Fresh, All, None, false),
+                    new_transition(Read, All, None, false),
+                    new_transition(KeptUnread, All, None, false),
+                    new_transition(ArchivedRead, All, None, false),
+                    new_transition(ArchivedUnread, All, None, false),
                 ]
             }
         }

@@ -3,22 +3,22 @@
 use entity::ids::Seq;
 
 use crate::clock::Millis;
-use crate::domain::inbox::shelf::Side;
+use crate::domain::inbox::shelf::InboxSide;
 use crate::error::Result;
 use crate::model::catalogue::TYPES;
-use crate::model::channel::Target;
+use crate::model::channel::ActionTarget;
 use crate::model::check;
-use entity::notification::Kind;
+use entity::notification::NotificationKind;
 
 /// Conditions on the listed items.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct ItemFilter {
     /// Codes of types; `None` means all.
     pub types: Option<Vec<String>>,
-    pub kinds: Option<Vec<Kind>>,
+    pub kinds: Option<Vec<NotificationKind>>,
     pub read: Option<bool>,
-    pub side: Side,
-    pub target: Option<Target>,
+    pub side: InboxSide,
+    pub target: Option<ActionTarget>,
     pub action: Option<String>,
     /// The sender's id in the tenant's backend.
     pub sender: Option<String>,
@@ -28,28 +28,28 @@ pub struct Filter {
     pub until: Option<Millis>,
 }
 
-impl Filter {
+impl ItemFilter {
     /// Rejects conditions that no item can meet and that a database might not even accept.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(target) = &self.target {
-            target.check().map_err(|error| error.within("filter"))?;
+            target.check().map_err(|error| error.with_field_prefix("filter"))?;
         }
-        check::count("filter.types", self.types.as_ref().map_or(0, Vec::len), TYPES)?;
+        check::at_most("filter.types", self.types.as_ref().map_or(0, Vec::len), TYPES)?;
         let codes = [("filter.action", &self.action), ("filter.sender", &self.sender)];
         codes
             .into_iter()
             .filter_map(|(field, code)| Some((field, code.as_deref()?)))
-            .try_for_each(|(field, code)| check::code(field, code))
+            .try_for_each(|(field, code)| check::identifier(field, code))
     }
 
     /// The way to read the first page.
-    pub fn way(&self) -> Way {
-        let is_most_of_it = self.types.is_none() && self.read.is_none() && self.side != Side::Archive;
-        if is_most_of_it && !self.looks_up() { Way::Walk } else { Way::Ranges }
+    pub fn first_strategy(&self) -> PageStrategy {
+        let is_most_of_it = self.types.is_none() && self.read.is_none() && self.side != InboxSide::Archive;
+        if is_most_of_it && !self.has_lookup() { PageStrategy::Walk } else { PageStrategy::Ranges }
     }
 
     /// Whether it has conditions on notifications, which need a lookup for each item.
-    pub(super) fn looks_up(&self) -> bool {
+    pub(super) fn has_lookup(&self) -> bool {
         let Self { kinds, target, action, sender, .. } = self;
         kinds.is_some() || target.is_some() || action.is_some() || sender.is_some()
     }
@@ -57,7 +57,7 @@ impl Filter {
 
 /// How a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PageStrategy {
     /// Walks along the inbox from one end, also over hidden items, for at most three pages.
     Walk,
     /// Reads a page of each type and state and merges them. Never reads hidden items, however many there are.
@@ -66,11 +66,11 @@ pub enum Way {
 
 /// The part of the list to read.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct PageWindow {
     /// Maximum number of items.
     pub many: usize,
     /// The end to start from.
-    pub end: End,
+    pub end: PageEnd,
     /// Only items older than this one.
     pub older_than: Option<Seq>,
     /// Only items newer than this one.
@@ -79,7 +79,7 @@ pub struct Window {
 
 /// An end of a list that is displayed newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum PageEnd {
     Newest,
     Oldest,
 }

@@ -12,17 +12,19 @@ use entity::ids::{Seq, UserId};
 
 use super::sync;
 use crate::app::App;
-use crate::database::Party;
+use crate::database::Principal;
 use crate::domain::catalogue::{self, Catalogue};
-use crate::domain::tenant::{Tenant, head};
+use crate::domain::tenant::{Tenant, load_head};
 use crate::error::Result;
-pub use crate::model::standing::Standing;
+pub use crate::model::standing::InboxPosition;
 
-pub use statement::{IDLE_GAP, NEWEST, Reach, of, pad, push, push_cut, push_stamp};
+pub use statement::{
+    IDLE_GAP, NEWEST, ReadBound, load_positions, pad_users, push_positions, push_read_bound, push_versions,
+};
 
 /// What to do with the result of a statement.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum FreshnessVerdict {
     /// Show it.
     Stands,
     /// Read again with this newer catalogue.
@@ -35,34 +37,39 @@ pub enum Verdict {
 /// are behind.
 ///
 /// A request syncs an inbox only once. Later notifications wait for the next request, so a busy user does not wait.
-pub async fn check(app: &App, tenant: &Tenant, standings: &[Standing], catalogue: &Arc<Catalogue>) -> Result<Verdict> {
-    if let Some(end) = standings.iter().map(Standing::complete_upto).max() {
-        tenant.saw(end);
+pub async fn check_or_sync(
+    app: &App,
+    tenant: &Tenant,
+    standings: &[InboxPosition],
+    catalogue: &Arc<Catalogue>,
+) -> Result<FreshnessVerdict> {
+    if let Some(end) = standings.iter().map(InboxPosition::complete_upto).max() {
+        tenant.observe_log_end(end);
     }
     if standings.is_empty() {
         // The users were erased. This notes the erasure, so that a retry looks their ids up again.
-        head(&app.db.read, tenant).await?;
+        load_head(&app.db.read, tenant).await?;
     }
     let version = standings.iter().map(|of| of.catalogue_version).max().unwrap_or(catalogue.version);
     if version != catalogue.version {
-        return Ok(Verdict::Outdated(catalogue::at(app, tenant, version).await?));
+        return Ok(FreshnessVerdict::Outdated(catalogue::load_version(app, tenant, version).await?));
     }
     let mut behind: Vec<UserId> = standings.iter().filter(|of| of.is_behind()).map(|of| of.user).collect();
     if behind.is_empty() {
-        return Ok(Verdict::Stands);
+        return Ok(FreshnessVerdict::Stands);
     }
     behind.sort_unstable();
     behind.dedup();
-    caught_up(app, tenant, &behind).await?;
-    Ok(Verdict::WereBehind(behind))
+    sync_inboxes(app, tenant, &behind).await?;
+    Ok(FreshnessVerdict::WereBehind(behind))
 }
 
 /// Syncs inboxes while the caller waits. Returns the position that all of them reached.
-pub async fn caught_up(app: &App, tenant: &Tenant, behind: &[UserId]) -> Result<Seq> {
-    let synced = sync::caught_up(app, tenant, behind);
+pub async fn sync_inboxes(app: &App, tenant: &Tenant, behind: &[UserId]) -> Result<Seq> {
+    let synced = sync::sync_to_end(app, tenant, behind);
     match behind {
         // Requests that wait for the row lock of the same inbox together get one user's share of connections.
-        [only] => Party::user(tenant.id, &format!("inbox {only}")).does(synced).await,
+        [only] => Principal::for_user(tenant.id, &format!("inbox {only}")).run_as(synced).await,
         _ => synced.await,
     }
 }

@@ -5,12 +5,12 @@ use std::iter::repeat_n;
 use entity::ids::UserId;
 use sea_orm::{ConnectionTrait, DbBackend};
 
-use crate::database::Sql;
+use crate::database::SqlBuilder;
 use crate::domain::inbox::amend;
-use crate::domain::inbox::shelf::Place;
+use crate::domain::inbox::shelf::SqlOperand;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::standing::Standing;
+use crate::model::standing::InboxPosition;
 
 /// If an inbox is more than this many log entries behind, a read syncs it even if none of them is for the user.
 /// Otherwise every later check would read these entries again.
@@ -18,7 +18,7 @@ pub const IDLE_GAP: i64 = 1000;
 
 /// How far into the log a statement reads inboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum ReadBound {
     /// To the end of the log. The statement also checks whether the inbox is behind.
     End,
     /// To the end of the log, without the check: the caller knows that the inbox is not behind. PostgreSQL spends most
@@ -34,35 +34,45 @@ pub enum Reach {
 pub const NEWEST: &str =
     "(SELECT p.seq FROM publication p WHERE p.channel_id = s.channel_id ORDER BY p.seq DESC LIMIT 1)";
 
-/// On MySQL, repeats the first user until the count is a power of two. [`push`] makes one branch per user there, so
-/// this limits the number of different statements.
-pub fn pad(sql: &Sql, users: &mut Vec<UserId>) {
+/// On MySQL, repeats the first user until the count is a power of two. [`push_positions`] makes one branch per user
+/// there, so this limits the number of different statements.
+pub fn pad_users(sql: &SqlBuilder, users: &mut Vec<UserId>) {
     if sql.backend() == DbBackend::MySql {
         users.extend(repeat_n(users[0], users.len().next_power_of_two() - users.len()));
     }
 }
 
-/// Returns how fresh the inboxes of users are. May return a user more than once: see [`pad`].
-pub async fn of(db: &impl ConnectionTrait, tenant: &Tenant, mut users: Vec<UserId>) -> Result<Vec<Standing>> {
-    let mut sql = Sql::new(db);
-    pad(&sql, &mut users);
-    sql.push("SELECT ").columns::<Standing>().push(" FROM (");
-    push(&mut sql, tenant, &users, Reach::End, &|_, _| {});
+/// Returns how fresh the inboxes of users are. May return a user more than once: see [`pad_users`].
+pub async fn load_positions(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    mut users: Vec<UserId>,
+) -> Result<Vec<InboxPosition>> {
+    let mut sql = SqlBuilder::new(db);
+    pad_users(&sql, &mut users);
+    sql.push("SELECT ").push_columns::<InboxPosition>().push(" FROM (");
+    push_positions(&mut sql, tenant, &users, ReadBound::End, &|_, _| {});
     sql.push(") h");
-    sql.all(db).await
+    sql.fetch_all(db).await
 }
 
-/// Adds a sub-select with a [`Standing`] for each user, and `extra` as further columns.
+/// Adds a sub-select with a [`InboxPosition`] for each user, and `extra` as further columns.
 ///
 /// The `LIMIT` keeps planners from merging it into the outer query, which would evaluate it again for every row.
-pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extra: &dyn Fn(&mut Sql, Place<'_>)) {
-    let one = |sql: &mut Sql, user: Place<'_>, which: &dyn Fn(&mut Sql)| {
-        let end = if reach == Reach::Cursor { "u.cursor_seq" } else { "t.last_seq" };
+pub fn push_positions(
+    sql: &mut SqlBuilder,
+    tenant: &Tenant,
+    users: &[UserId],
+    reach: ReadBound,
+    extra: &dyn Fn(&mut SqlBuilder, SqlOperand<'_>),
+) {
+    let one = |sql: &mut SqlBuilder, user: SqlOperand<'_>, which: &dyn Fn(&mut SqlBuilder)| {
+        let end = if reach == ReadBound::Cursor { "u.cursor_seq" } else { "t.last_seq" };
         sql.push(&format!("SELECT u.id AS h_user_id, u.cursor_seq AS h_cursor_seq, {end} AS h_last_seq, "));
         sql.push("t.catalogue_version AS h_version, ");
         match reach {
-            Reach::End => push_behind(sql, tenant, user),
-            Reach::KnownEnd | Reach::Cursor => drop(sql.push("0")),
+            ReadBound::End => push_behind(sql, tenant, user),
+            ReadBound::KnownEnd | ReadBound::Cursor => drop(sql.push("0")),
         }
         sql.push(" AS h_behind");
         extra(sql, user);
@@ -74,14 +84,14 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
     if sql.backend() == DbBackend::MySql {
         for (place, user) in users.iter().enumerate() {
             sql.push(if place > 0 { " UNION ALL (" } else { "(" });
-            one(sql, Place::from(*user), &|sql| {
+            one(sql, SqlOperand::from(*user), &|sql| {
                 sql.push(" = ").bind(*user);
             });
             sql.push(")");
         }
     } else {
-        one(sql, Place::Column("u.id"), &|sql| {
-            sql.among(users);
+        one(sql, SqlOperand::Column("u.id"), &|sql| {
+            sql.push_list(users);
         });
     }
     sql.push(" LIMIT 1000000");
@@ -89,7 +99,7 @@ pub fn push(sql: &mut Sql, tenant: &Tenant, users: &[UserId], reach: Reach, extr
 
 /// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) for user `u` of tenant `t`: one probe of `inbox_item`'s
 /// key.
-pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
+pub fn push_versions(sql: &mut SqlBuilder, user: SqlOperand<'_>) {
     sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
     sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
     user.push(sql);
@@ -102,10 +112,10 @@ pub fn push_stamp(sql: &mut Sql, user: Place<'_>) {
 /// item of the user was amended: 1. If the gap is at most one more than the user's subscriptions: walk the log from the
 /// cursor (`publication_seq`) and probe the subscriptions. Otherwise: probe the newest publication of each channel
 /// (`publication`'s key).
-fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
+fn push_behind(sql: &mut SqlBuilder, tenant: &Tenant, user: SqlOperand<'_>) {
     sql.push("CASE WHEN t.last_seq <= u.cursor_seq THEN 0 WHEN t.last_seq - u.cursor_seq > ");
     sql.push(&IDLE_GAP.to_string()).push(" THEN 1 WHEN t.amended_seq > u.cursor_seq AND ");
-    amend::push_concerns(sql, tenant, user, &|sql| push_cursor(sql, user));
+    amend::push_has_amendment(sql, tenant, user, &|sql| push_cursor(sql, user));
     sql.push(" THEN 1 WHEN t.last_seq - u.cursor_seq <= u.subscription_count + 1 THEN ");
     sql.push("CASE WHEN (SELECT p.seq FROM publication p WHERE p.tenant_id = ").bind(tenant.id).push(" AND p.seq > ");
     push_cursor(sql, user);
@@ -119,26 +129,26 @@ fn push_behind(sql: &mut Sql, tenant: &Tenant, user: Place<'_>) {
     sql.push(" AND ").push(NEWEST).push(" > u.cursor_seq) THEN 1 ELSE 0 END");
 }
 
-/// With [`Reach::Cursor`], adds that the item `i` is not beyond the user's cursor. `cursor` is the column to compare
-/// with if the user is a column, too.
-pub fn push_cut(sql: &mut Sql, user: Place<'_>, cursor: &str, reach: Reach) {
-    if reach != Reach::Cursor {
+/// With [`ReadBound::Cursor`], adds that the item `i` is not beyond the user's cursor. `cursor` is the column to
+/// compare with if the user is a column, too.
+pub fn push_read_bound(sql: &mut SqlBuilder, user: SqlOperand<'_>, cursor: &str, reach: ReadBound) {
+    if reach != ReadBound::Cursor {
         return;
     }
     sql.push(" AND i.seq <= ");
     match user {
-        Place::Column(_) => drop(sql.push(cursor)),
-        Place::Constant(_) => push_cursor(sql, user),
+        SqlOperand::Column(_) => drop(sql.push(cursor)),
+        SqlOperand::Constant(_) => push_cursor(sql, user),
     }
 }
 
 /// Adds the cursor of `u`. For a constant user it is a sub-select that the planner can look up.
-fn push_cursor(sql: &mut Sql, user: Place<'_>) {
+fn push_cursor(sql: &mut SqlBuilder, user: SqlOperand<'_>) {
     match user {
-        Place::Column(_) => {
+        SqlOperand::Column(_) => {
             sql.push("u.cursor_seq");
         }
-        Place::Constant(user) => {
+        SqlOperand::Constant(user) => {
             sql.push("(SELECT c.cursor_seq FROM users c WHERE c.id = ").bind(user).push(")");
         }
     }

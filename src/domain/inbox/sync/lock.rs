@@ -4,34 +4,35 @@ use std::collections::HashSet;
 
 use entity::ids::{Seq, UserId};
 
-use super::statement::{self, Head, Held, Locked};
+use super::statement::{self, LockWait, LockedUser, LogState};
 use crate::database::Transaction;
-use crate::domain::tenant::{Tenant, head};
+use crate::domain::tenant::{Tenant, load_head};
 use crate::error::Result;
 
 /// Locks the users' rows in id order and reads the end of the log.
 ///
 /// The end may have been read before the wait for the lock. That is harmless: it is still a valid log position, and the
 /// next sync brings what follows.
-pub(super) async fn lock(
+pub(super) async fn lock_rows(
     txn: &Transaction,
     tenant: &Tenant,
     users: &[UserId],
-    waits: Held,
-) -> Result<(Vec<Locked>, Head)> {
-    let rows: Vec<(Locked, Head)> = statement::lock(txn, tenant, users, waits).numbers(txn).await?;
+    waits: LockWait,
+) -> Result<(Vec<LockedUser>, LogState)> {
+    let rows: Vec<(LockedUser, LogState)> =
+        statement::select_for_update(txn, tenant, users, waits).fetch_numbers(txn).await?;
     let head = if let Some((_, head)) = rows.first() {
         *head
     } else {
         // All of them were erased meanwhile, or are locked by other transactions.
-        let (end, catalogue_version) = head(txn, tenant).await?;
-        Head { end, amended: Seq(0), catalogue_version }
+        let (end, catalogue_version) = load_head(txn, tenant).await?;
+        LogState { end, amended: Seq(0), catalogue_version }
     };
     Ok((rows.into_iter().map(|(locked, _)| locked).collect(), head))
 }
 
 /// The users that [`lock`] did not lock.
-pub(super) fn missing(users: &[UserId], locked: &[Locked]) -> Vec<UserId> {
+pub(super) fn missing_users(users: &[UserId], locked: &[LockedUser]) -> Vec<UserId> {
     if locked.len() == users.len() {
         return Vec::new();
     }

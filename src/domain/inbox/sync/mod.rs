@@ -10,20 +10,20 @@ mod statement;
 use std::collections::HashMap;
 
 use entity::ids::{ChannelId, Seq, UserId};
-use entity::prelude::{Among, ColumnTrait, EntityTrait, Expr, LIST, QueryFilter, QueryOrder, QuerySelect};
+use entity::prelude::{ColumnTrait, EntityTrait, Expr, InList, LIST, QueryFilter, QueryOrder, QuerySelect};
 use entity::publication::{self, Entity as Publication};
 use entity::user::{self, Entity as User};
 
-use super::amend::{self, Subjects};
+use super::amend::{self, SubjectRange};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::{Act, Transaction, transaction};
+use crate::database::{PendingAudit, Transaction, transaction};
 use crate::domain::tenant::Tenant;
 use crate::domain::{tally, user as people};
 use crate::error::Result;
-use lock::{lock, missing};
-use statement::{Fresh, Gap, Head, Held, Locked};
-pub use statement::{push_by_another, push_heard};
+use lock::{lock_rows, missing_users};
+use statement::{LockWait, LockedUser, LogState, SyncGap, UnsyncedChannel};
+pub use statement::{push_by_another, push_is_subscribed};
 
 /// Users per transaction. It locks the row of each.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -38,40 +38,41 @@ const ITEMS_PER_TRANSACTION: u64 = 5000;
 
 /// Syncs inboxes to the end of the log, however far they are behind, in transactions of bounded size. Returns the
 /// position that all of them reached: the end of the log as the first transaction read it.
-pub async fn caught_up(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
-    Ok(bring(app, tenant, users, Held::Awaited).await?.0)
+pub async fn sync_to_end(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Seq> {
+    Ok(sync_in_steps(app, tenant, users, LockWait::Awaited).await?.0)
 }
 
 /// Before a transaction that syncs inboxes, syncs those that are far behind. Costs one small statement if none is.
 /// Returns the catalogue version, which the same statement reads; `None` if none of the users exists.
-pub async fn brought_near(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Option<i64>> {
+pub async fn sync_if_far(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<Option<i64>> {
     let mut version = None;
     for users in users.chunks(LIST) {
-        let gaps: Vec<Gap> = statement::gaps(&app.db.read, tenant, users).rows(&app.db.read).await?;
+        let gaps: Vec<SyncGap> =
+            statement::select_gaps(&app.db.read, tenant, users).fetch_by_name(&app.db.read).await?;
         version = version.max(gaps.iter().map(|of| of.catalogue_version).max());
         let far: Vec<UserId> = gaps.into_iter().filter(|of| of.behind > NEAR_GAP).map(|of| of.id).collect();
-        caught_up(app, tenant, &far).await?;
+        sync_to_end(app, tenant, &far).await?;
     }
     Ok(version)
 }
 
-/// Like [`caught_up`], but never waits for a lock. Also returns the users it left out, because their rows are locked or
-/// because they no longer exist.
-pub async fn those_free(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, Vec<UserId>)> {
-    bring(app, tenant, users, Held::LeftOut).await
+/// Like [`sync_to_end`], but never waits for a lock. Also returns the users it left out, because their rows are locked
+/// or because they no longer exist.
+pub async fn sync_unlocked(app: &App, tenant: &Tenant, users: &[UserId]) -> Result<(Seq, Vec<UserId>)> {
+    sync_in_steps(app, tenant, users, LockWait::LeftOut).await
 }
 
-async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Result<(Seq, Vec<UserId>)> {
+async fn sync_in_steps(app: &App, tenant: &Tenant, users: &[UserId], held: LockWait) -> Result<(Seq, Vec<UserId>)> {
     let (mut reached, mut missing) = (Seq(i64::MAX), Vec::new());
     for users in users.chunks(USERS_PER_TRANSACTION) {
         let mut behind = users.to_vec();
         while !behind.is_empty() {
-            let pulling = async { transaction!(app.db, |txn| pull(txn, tenant, &behind, held, app.now()).await) };
-            let pulled = Act::aside(pulling).await?;
+            let pulling = async { transaction!(app.db, |txn| sync_step(txn, tenant, &behind, held, app.now()).await) };
+            let pulled = PendingAudit::without_audit(pulling).await?;
             app.metrics.syncs.inc_by(pulled.moved);
-            app.pulse.synced(tenant.id, pulled.moved);
+            app.pulse.record_syncs(tenant.id, pulled.moved);
             app.metrics.items_made.inc_by(pulled.items);
-            app.caches.forget(&behind);
+            app.caches.invalidate_users(&behind);
             reached = reached.min(pulled.end);
             missing.extend(pulled.missing);
             behind = pulled.behind;
@@ -83,27 +84,27 @@ async fn bring(app: &App, tenant: &Tenant, users: &[UserId], held: Held) -> Resu
 /// Syncs inboxes inside a transaction that then changes something. Returns the position that all of them reached. The
 /// users' rows stay locked until the transaction ends.
 ///
-/// Call [`brought_near`] first, so that little is left to do here. Fails with `Error::Erased` if a user no longer
+/// Call [`sync_if_far`] first, so that little is left to do here. Fails with `Error::Erased` if a user no longer
 /// exists.
-pub async fn within(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
-    let mut pulled = pull(txn, tenant, users, Held::Awaited, now).await?;
+pub async fn sync_in_transaction(txn: &Transaction, tenant: &Tenant, users: &[UserId], now: Millis) -> Result<Seq> {
+    let mut pulled = sync_step(txn, tenant, users, LockWait::Awaited, now).await?;
     let end = pulled.end;
-    all_found(txn, tenant, &pulled.missing).await?;
+    check_none_missing(txn, tenant, &pulled.missing).await?;
     while !pulled.behind.is_empty() {
-        pulled = pull(txn, tenant, &pulled.behind, Held::Awaited, now).await?;
+        pulled = sync_step(txn, tenant, &pulled.behind, LockWait::Awaited, now).await?;
     }
     Ok(pulled.end.min(end))
 }
 
-/// Like [`within`] for one user, without a statement before the transaction. Returns the end of the log and the
-/// catalogue version. `None` if the inbox is so far behind that it needs [`brought_near`] first.
-pub async fn nearby(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<Option<(Seq, i64)>> {
-    let (locked, head) = lock(txn, tenant, &[user], Held::Awaited).await?;
-    all_found(txn, tenant, &missing(&[user], &locked)).await?;
+/// Like [`sync_in_transaction`] for one user, without a statement before the transaction. Returns the end of the log
+/// and the catalogue version. `None` if the inbox is so far behind that it needs [`sync_if_far`] first.
+pub async fn sync_if_near(txn: &Transaction, tenant: &Tenant, user: UserId, now: Millis) -> Result<Option<(Seq, i64)>> {
+    let (locked, head) = lock_rows(txn, tenant, &[user], LockWait::Awaited).await?;
+    check_none_missing(txn, tenant, &missing_users(&[user], &locked)).await?;
     if locked.iter().any(|of| head.end.0 - of.cursor.0 > NEAR_GAP) {
         return Ok(None);
     }
-    let pulled = move_on(txn, tenant, locked, head, now).await?;
+    let pulled = sync_locked(txn, tenant, locked, head, now).await?;
     Ok(Some((pulled.end, head.catalogue_version)))
 }
 
@@ -117,19 +118,19 @@ pub struct LockedUsers {
 }
 
 /// Locks the users' rows until the transaction ends, without a sync. `Error::Erased` if a user no longer exists.
-pub async fn held(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<LockedUsers> {
-    let (locked, head) = lock(txn, tenant, users, Held::Awaited).await?;
-    all_found(txn, tenant, &missing(users, &locked)).await?;
+pub async fn lock_users(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<LockedUsers> {
+    let (locked, head) = lock_rows(txn, tenant, users, LockWait::Awaited).await?;
+    check_none_missing(txn, tenant, &missing_users(users, &locked)).await?;
     let subscription_counts = locked.into_iter().map(|of| (of.user, of.subscription_count)).collect();
     Ok(LockedUsers { end: head.end, catalogue_version: head.catalogue_version, subscription_counts })
 }
 
-async fn all_found(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Result<()> {
-    if missing.is_empty() { Ok(()) } else { people::lost(txn, tenant).await }
+async fn check_none_missing(txn: &Transaction, tenant: &Tenant, missing: &[UserId]) -> Result<()> {
+    if missing.is_empty() { Ok(()) } else { people::fail_erased(txn, tenant).await }
 }
 
 /// The outcome of one step.
-struct Pulled {
+struct SyncStep {
     /// The end of the log.
     end: Seq,
     /// Users who have not reached the end yet.
@@ -143,24 +144,36 @@ struct Pulled {
 }
 
 /// Locks users' rows and syncs them by one step.
-async fn pull(txn: &Transaction, tenant: &Tenant, users: &[UserId], held: Held, now: Millis) -> Result<Pulled> {
-    let (locked, log) = lock(txn, tenant, users, held).await?;
-    let missing = missing(users, &locked);
-    Ok(Pulled { missing, ..move_on(txn, tenant, locked, log, now).await? })
+async fn sync_step(
+    txn: &Transaction,
+    tenant: &Tenant,
+    users: &[UserId],
+    held: LockWait,
+    now: Millis,
+) -> Result<SyncStep> {
+    let (locked, log) = lock_rows(txn, tenant, users, held).await?;
+    let missing = missing_users(users, &locked);
+    Ok(SyncStep { missing, ..sync_locked(txn, tenant, locked, log, now).await? })
 }
 
 /// Syncs locked users by one step.
-async fn move_on(txn: &Transaction, tenant: &Tenant, locked: Vec<Locked>, head: Head, now: Millis) -> Result<Pulled> {
-    let Head { end, amended, .. } = head;
-    let gap = |of: &Locked| end.0 - of.cursor.0;
-    let (near, far): (Vec<Locked>, Vec<Locked>) =
+async fn sync_locked(
+    txn: &Transaction,
+    tenant: &Tenant,
+    locked: Vec<LockedUser>,
+    head: LogState,
+    now: Millis,
+) -> Result<SyncStep> {
+    let LogState { end, amended, .. } = head;
+    let gap = |of: &LockedUser| end.0 - of.cursor.0;
+    let (near, far): (Vec<LockedUser>, Vec<LockedUser>) =
         locked.into_iter().filter(|of| gap(of) > 0).partition(|of| gap(of) <= NEAR_GAP.max(of.subscription_count));
     let (mut behind, mut moved, mut made, mut near_items) = (Vec::new(), near.len() as u64, 0, 0);
     let mut looked_at = 0;
     if !near.is_empty() {
-        let items = statement::walk_log(txn, tenant, &near, end, now).run(txn).await?;
-        let subjects = Some(Subjects::ALL).filter(|_| near.iter().any(|of| of.cursor < amended));
-        move_cursors(txn, tenant, &near, end, Moved { items, subjects, now }).await?;
+        let items = statement::walk_log(txn, tenant, &near, end, now).execute(txn).await?;
+        let subjects = Some(SubjectRange::ALL).filter(|_| near.iter().any(|of| of.cursor < amended));
+        move_cursors(txn, tenant, &near, end, CursorMove { items, subjects, now }).await?;
         near_items = items;
     }
     for of in far {
@@ -168,13 +181,13 @@ async fn move_on(txn: &Transaction, tenant: &Tenant, locked: Vec<Locked>, head: 
             behind.push(of.user);
             continue;
         }
-        let subjects = if of.cursor < amended { amend::subjects(txn, of.user).await? } else { None };
+        let subjects = if of.cursor < amended { amend::load_subject_range(txn, of.user).await? } else { None };
         let (upto, amendments) = match subjects {
-            Some(subjects) => amend::reach(txn, tenant, subjects, (of.cursor, end)).await?,
+            Some(subjects) => amend::limit_sync(txn, tenant, subjects, (of.cursor, end)).await?,
             None => (end, 0),
         };
-        let (reached, items) = walk_channels(txn, tenant, of, upto, now).await?;
-        move_cursors(txn, tenant, &[of], reached, Moved { items, subjects, now }).await?;
+        let (reached, items) = sync_from_channels(txn, tenant, of, upto, now).await?;
+        move_cursors(txn, tenant, &[of], reached, CursorMove { items, subjects, now }).await?;
         made += items;
         looked_at += amendments;
         moved += 1;
@@ -182,15 +195,21 @@ async fn move_on(txn: &Transaction, tenant: &Tenant, locked: Vec<Locked>, head: 
             behind.push(of.user);
         }
     }
-    Ok(Pulled { end, behind, missing: Vec::new(), moved, items: near_items + made })
+    Ok(SyncStep { end, behind, missing: Vec::new(), moved, items: near_items + made })
 }
 
 /// From the user's channels to the log: finds the channels with new publications, then reads the range of each
 /// (`publication`'s key). Costs the channels and their new publications, however long the log is. Returns the position
 /// it reached and how many items it added.
-async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq, now: Millis) -> Result<(Seq, u64)> {
+async fn sync_from_channels(
+    txn: &Transaction,
+    tenant: &Tenant,
+    of: LockedUser,
+    end: Seq,
+    now: Millis,
+) -> Result<(Seq, u64)> {
     use publication::Column;
-    let fresh: Vec<Fresh> = statement::fresh(txn, of).rows(txn).await?;
+    let fresh: Vec<UnsyncedChannel> = statement::select_unsynced_channels(txn, of).fetch_by_name(txn).await?;
     let mut channels: Vec<ChannelId> = fresh.into_iter().map(|of| of.channel_id).collect();
     channels.push(tenant.everyone);
 
@@ -198,40 +217,46 @@ async fn walk_channels(txn: &Transaction, tenant: &Tenant, of: Locked, end: Seq,
     // Each chunk of channels gets an equal share of the items.
     let most = (ITEMS_PER_TRANSACTION / channels.chunks(LIST).len() as u64).max(1);
     for channels in channels.chunks(LIST).filter(|_| end.0 - of.cursor.0 > most.cast_signed()) {
-        let new = Publication::find().filter(Column::ChannelId.among(txn, channels));
+        let new = Publication::find().filter(Column::ChannelId.is_in_list(txn, channels));
         let new = new.filter(Column::Seq.gt(of.cursor)).filter(Column::Seq.lte(reached)).order_by_asc(Column::Seq);
         let beyond = new.offset(most).select_only().column(Column::Seq).into_tuple::<Seq>().one(txn).await?;
         reached = beyond.unwrap_or(reached);
     }
     let mut items = 0;
     for channels in channels.chunks(LIST) {
-        items += statement::walk_channels(txn, tenant, of, (channels, reached), now).run(txn).await?;
+        items += statement::walk_channels(txn, tenant, of, (channels, reached), now).execute(txn).await?;
     }
     Ok((reached, items))
 }
 
 /// How users got to a log position.
 #[derive(Clone, Copy)]
-struct Moved {
+struct CursorMove {
     /// How many items that added.
     items: u64,
     /// The items that amendments on the way may concern. `None` if there are no amendments, or the inbox was empty.
-    subjects: Option<Subjects>,
+    subjects: Option<SubjectRange>,
     now: Millis,
 }
 
 /// The last step of a sync: counts the new items, applies the amendments on the way, and moves the cursors.
-async fn move_cursors(txn: &Transaction, tenant: &Tenant, users: &[Locked], to: Seq, moved: Moved) -> Result<()> {
+async fn move_cursors(
+    txn: &Transaction,
+    tenant: &Tenant,
+    users: &[LockedUser],
+    to: Seq,
+    moved: CursorMove,
+) -> Result<()> {
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
     if moved.items > 0 {
-        tally::arrived(txn, tenant, &ids, (start, to), moved.now).await?;
+        tally::record_arrivals(txn, tenant, &ids, (start, to), moved.now).await?;
     }
     if let Some(subjects) = moved.subjects {
         amend::apply(txn, tenant, &ids, subjects, (start, to)).await?;
     }
     let forward = User::update_many().col_expr(user::Column::CursorSeq, Expr::val(to));
-    let forward = forward.filter(user::Column::Id.among(txn, &ids)).filter(user::Column::CursorSeq.lt(to));
+    let forward = forward.filter(user::Column::Id.is_in_list(txn, &ids)).filter(user::Column::CursorSeq.lt(to));
     forward.exec(txn).await?;
     Ok(())
 }

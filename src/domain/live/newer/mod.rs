@@ -5,22 +5,22 @@ mod statement;
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::{Columns, ConnectionTrait, LIST};
+use entity::prelude::{ConnectionTrait, FromColumns, LIST};
 
 use crate::app::App;
 use crate::domain::catalogue;
-use crate::domain::inbox::item::{self, Content, Item, Own, Reading};
+use crate::domain::inbox::item::{self, ContentReader, ItemContent, UserItem, UserItemRow};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::number::ByNumber;
-use statement::Place;
-pub use statement::Span;
+use crate::model::number::IntegerKeyMap;
+use statement::ContentVersion;
+pub use statement::NewItemsRange;
 
 /// The items of a span.
 #[derive(Debug)]
-pub struct Newer {
+pub struct NewItems {
     /// Oldest first.
-    pub items: Vec<Item>,
+    pub items: Vec<UserItem>,
     /// If the span's limit was reached: the position after which there may be more.
     pub more_after: Option<Seq>,
 }
@@ -28,30 +28,30 @@ pub struct Newer {
 /// The unexpired items of users within a span of the log.
 ///
 /// A range of `inbox_item`'s key per user, then the contents, once for all users who got the same notification.
-pub async fn newer(app: &App, tenant: &Tenant, users: &[UserId], span: Span<'_>) -> Result<Newer> {
-    let rows: Vec<Own> = statement::items(app, users, span).numbers(&app.db.read).await?;
+pub async fn load_new_items(app: &App, tenant: &Tenant, users: &[UserId], span: NewItemsRange<'_>) -> Result<NewItems> {
+    let rows: Vec<UserItemRow> = statement::select_items(app, users, span).fetch_numbers(&app.db.read).await?;
     let mut seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
     // By rows, since items without content count towards the limit too.
     let more_after = seqs.last().copied().filter(|_| span.limit.is_some_and(|limit| rows.len() >= limit));
     seqs.dedup();
-    let contents = contents(app, tenant, &seqs).await?;
+    let contents = load_contents(app, tenant, &seqs).await?;
     // Leaves out items without content: it was deleted between the two statements.
-    let with_content = |row: Own| contents.get(&row.seq).map(|content| item::over(&row, content.clone()));
+    let with_content = |row: UserItemRow| contents.get(&row.seq).map(|content| item::build_item(&row, content.clone()));
     let items = rows.into_iter().filter_map(with_content).collect();
-    Ok(Newer { items, more_after })
+    Ok(NewItems { items, more_after })
 }
 
-async fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<ByNumber<Seq, Arc<Content>>> {
-    let mut contents = ByNumber::default();
+async fn load_contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Result<IntegerKeyMap<Seq, Arc<ItemContent>>> {
+    let mut contents = IntegerKeyMap::default();
     for seqs in seqs.chunks(LIST) {
-        let rows = app.db.read.query_all_raw(statement::contents(app, tenant, seqs).into_statement()).await?;
+        let rows = app.db.read.query_all_raw(statement::select_contents(app, tenant, seqs).into_statement()).await?;
         let Some(first) = rows.first() else { continue };
-        let Place { catalogue_version, texts, .. } = Place::read(first, 0)?;
-        let catalogue = catalogue::at(app, tenant, catalogue_version).await?;
-        let reading = Reading::by(app, tenant, &catalogue, texts);
+        let ContentVersion { catalogue_version, texts, .. } = ContentVersion::read_columns(first, 0)?;
+        let catalogue = catalogue::load_version(app, tenant, catalogue_version).await?;
+        let reading = ContentReader::new(app, tenant, &catalogue, texts);
         for row in &rows {
-            let seq = Place::read(row, 0)?.seq;
-            contents.extend(reading.content(seq, row, Place::MANY)?.map(|(_, content)| (seq, content)));
+            let seq = ContentVersion::read_columns(row, 0)?.seq;
+            contents.extend(reading.read_content(seq, row, ContentVersion::MANY)?.map(|(_, content)| (seq, content)));
         }
     }
     Ok(contents)

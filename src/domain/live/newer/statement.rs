@@ -4,14 +4,14 @@ use entity::columns;
 use entity::ids::{Seq, TypeId, UserId};
 
 use crate::app::App;
-use crate::database::Sql;
-use crate::domain::inbox::item::{Own, Telling, push_content_joins};
+use crate::database::SqlBuilder;
+use crate::domain::inbox::item::{ContentWithRevision, UserItemRow, push_content_joins};
 use crate::domain::probe;
 use crate::domain::tenant::Tenant;
 
 /// Which items to read.
 #[derive(Clone, Copy, Debug)]
-pub struct Span<'a> {
+pub struct NewItemsRange<'a> {
     pub after: Seq,
     pub upto: Seq,
     /// Of these types, or of all if `None`.
@@ -21,13 +21,13 @@ pub struct Span<'a> {
 }
 
 /// The unexpired items of users within a span: a range of `inbox_item`'s key for each user.
-pub fn items(app: &App, users: &[UserId], span: Span<'_>) -> Sql {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").columns::<Own>().push(" FROM inbox_item i WHERE i.user_id").among(users);
+pub fn select_items(app: &App, users: &[UserId], span: NewItemsRange<'_>) -> SqlBuilder {
+    let mut sql = SqlBuilder::new(&app.db.read);
+    sql.push("SELECT ").push_columns::<UserItemRow>().push(" FROM inbox_item i WHERE i.user_id").push_list(users);
     sql.push(" AND i.seq > ").bind(span.after).push(" AND i.seq <= ").bind(span.upto);
     sql.push(" AND (i.expires_at IS NULL OR i.expires_at > ").bind(app.now()).push(")");
     if let Some(types) = span.types {
-        sql.push(" AND i.type_id").among(types);
+        sql.push(" AND i.type_id").push_list(types);
     }
     sql.push(" ORDER BY i.seq");
     if let Some(limit) = span.limit {
@@ -39,7 +39,7 @@ pub fn items(app: &App, users: &[UserId], span: Span<'_>) -> Sql {
 columns! {
     /// The position of a notification, and the versions of the catalogue and texts it is shown with.
     #[derive(Debug)]
-    pub struct Place {
+    pub struct ContentVersion {
         pub seq: Seq = "n.seq",
         pub catalogue_version: i64 = "t.catalogue_version",
         pub texts: i64 = "t.text_version",
@@ -47,11 +47,11 @@ columns! {
 }
 
 /// The contents of notifications: a probe of `notification_seq` for each, and of primary keys.
-pub fn contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> Sql {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").columns::<(Place, Telling)>();
+pub fn select_contents(app: &App, tenant: &Tenant, seqs: &[Seq]) -> SqlBuilder {
+    let mut sql = SqlBuilder::new(&app.db.read);
+    sql.push("SELECT ").push_columns::<(ContentVersion, ContentWithRevision)>();
     sql.push(" FROM ");
-    probe::push_these(&mut sql, tenant, seqs);
+    probe::push_by_seqs(&mut sql, tenant, seqs);
     sql.push(" JOIN tenant t ON t.id = n.tenant_id");
     push_content_joins(&mut sql);
     sql

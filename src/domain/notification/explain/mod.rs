@@ -6,22 +6,22 @@
 
 mod statement;
 
-use entity::channel::Kind as ChannelKind;
+use entity::channel::ChannelKind;
 use entity::ids::{Seq, UserId};
 use entity::notification::{self, Entity as Notifications};
 use entity::prelude::*;
 
-use super::{Audience, Kind};
+use super::{DirectAudience, NotificationKind};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::inbox::standing::{self, Standing};
+use crate::domain::inbox::standing::{self, InboxPosition};
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use statement::{Facts, Heard};
+use statement::{ExplanationFacts, HeardChannel};
 
 /// The conditions, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum InboxCondition {
     NotRetracted,
     Published,
     NotExpired,
@@ -36,7 +36,7 @@ pub enum Rule {
 
 /// The deciding reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum DecidingReason {
     InInbox,
     InArchive,
     Retracted,
@@ -57,8 +57,8 @@ pub enum Decision {
 
 /// The result of one condition.
 #[derive(Clone, Debug)]
-pub struct Step {
-    pub rule: Rule,
+pub struct ConditionResult {
+    pub rule: InboxCondition,
     /// `None` if it can no longer be determined.
     pub passed: Option<bool>,
     pub at: Option<Millis>,
@@ -68,15 +68,15 @@ pub struct Step {
 /// The explanation why a user has a notification, or not.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    pub decision: Decision,
+    pub decision: DecidingReason,
     /// Up to and including the one that decided.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ConditionResult>,
 }
 
 impl Explanation {
     /// Whether the user has it, in their inbox or in the archive.
     pub fn is_present(&self) -> bool {
-        matches!(self.decision, Decision::InInbox | Decision::InArchive)
+        matches!(self.decision, DecidingReason::InInbox | DecidingReason::InArchive)
     }
 }
 
@@ -87,103 +87,111 @@ pub async fn explain(app: &App, tenant: &Tenant, id: i64, user: UserId) -> Resul
         let seq = Notifications::of_tenant(tenant.id).filter(notification::Column::Id.eq(id)).select_only();
         let seq = seq.column(notification::Column::Seq).into_tuple::<Option<Seq>>().one(db).await?;
         let Some(seq) = seq else { return Ok(None) };
-        if standing::of(db, tenant, vec![user]).await?.iter().any(Standing::is_behind) {
-            standing::caught_up(app, tenant, &[user]).await?;
+        if standing::load_positions(db, tenant, vec![user]).await?.iter().any(InboxPosition::is_behind) {
+            standing::sync_inboxes(app, tenant, &[user]).await?;
         }
         let now = app.now();
-        let facts = statement::facts(db, tenant, (id, user), now).row::<Facts>(db).await?;
+        let facts = statement::select_facts(db, tenant, (id, user), now).fetch_optional::<ExplanationFacts>(db).await?;
         let Some(facts) = facts else { return Ok(None) };
         if facts.seq != seq {
             // It was published after the inbox was synced: start again.
             continue;
         }
         let heard = match seq {
-            Some(seq) => statement::heard(db, tenant, (seq, user)).rows::<Heard>(db).await?,
+            Some(seq) => {
+                statement::select_heard_channels(db, tenant, (seq, user)).fetch_by_name::<HeardChannel>(db).await?
+            }
             None => Vec::new(),
         };
-        let audience: Audience = serde_json::from_str(&facts.audience).map_err(Error::internal)?;
-        let mut case = Case { facts, heard, audience, user, steps: Vec::new() };
+        let audience: DirectAudience = serde_json::from_str(&facts.audience).map_err(Error::internal)?;
+        let mut case = ExplanationCase { facts, heard, audience, user, steps: Vec::new() };
         let decision = case.decide(now, app.config.retention_millis());
         return Ok(Some(Explanation { decision, steps: case.steps }));
     }
 }
 
 /// The facts, and the results so far.
-struct Case {
-    facts: Facts,
-    heard: Vec<Heard>,
-    audience: Audience,
+struct ExplanationCase {
+    facts: ExplanationFacts,
+    heard: Vec<HeardChannel>,
+    audience: DirectAudience,
     user: UserId,
-    steps: Vec<Step>,
+    steps: Vec<ConditionResult>,
 }
 
-impl Case {
-    fn decide(&mut self, now: Millis, retention: Millis) -> Decision {
-        if let Some(decision) = self.life(now) {
+impl ExplanationCase {
+    fn decide(&mut self, now: Millis, retention: Millis) -> DecidingReason {
+        if let Some(decision) = self.check_lifetime(now) {
             return decision;
         }
         if let Some(state) = self.facts.state {
             // It was delivered, so all other conditions held at that time.
-            self.ask(Rule::InInbox, Some(true), self.facts.archived_at, None);
-            return if state.is_archived() { Decision::InArchive } else { Decision::InInbox };
+            self.record_result(InboxCondition::InInbox, Some(true), self.facts.archived_at, None);
+            return if state.is_archived() { DecidingReason::InArchive } else { DecidingReason::InInbox };
         }
-        let kept_out = self.audience(retention).or_else(|| self.wishes());
+        let kept_out = self.check_audience(retention).or_else(|| self.check_preferences());
         if let Some(decision) = kept_out {
             return decision;
         }
-        self.ask(Rule::InInbox, Some(false), None, None);
+        self.record_result(InboxCondition::InInbox, Some(false), None, None);
         let is_certain = self.steps.iter().all(|step| step.passed.is_some());
-        if is_certain { Decision::Gone } else { Decision::NotNamedOrGone }
+        if is_certain { DecidingReason::Gone } else { DecidingReason::NotNamedOrGone }
     }
 
     /// The conditions of the notification itself, which exclude all users.
-    fn life(&mut self, now: Millis) -> Option<Decision> {
-        let Facts { retracted_at, seq, published_at, publish_at, expires_at, .. } = self.facts;
+    fn check_lifetime(&mut self, now: Millis) -> Option<DecidingReason> {
+        let ExplanationFacts { retracted_at, seq, published_at, publish_at, expires_at, .. } = self.facts;
         let is_alive = expires_at.is_none_or(|at| at > now);
-        if self.ask(Rule::NotRetracted, Some(retracted_at.is_none()), retracted_at, None) {
-            return Some(Decision::Retracted);
+        if self.record_result(InboxCondition::NotRetracted, Some(retracted_at.is_none()), retracted_at, None) {
+            return Some(DecidingReason::Retracted);
         }
-        if self.ask(Rule::Published, Some(seq.is_some()), published_at.or(publish_at), None) {
-            return Some(Decision::NotPublished);
+        if self.record_result(InboxCondition::Published, Some(seq.is_some()), published_at.or(publish_at), None) {
+            return Some(DecidingReason::NotPublished);
         }
-        self.ask(Rule::NotExpired, Some(is_alive), expires_at, None).then_some(Decision::Expired)
+        self.record_result(InboxCondition::NotExpired, Some(is_alive), expires_at, None)
+            .then_some(DecidingReason::Expired)
     }
 
     /// The conditions of the audience.
-    fn audience(&mut self, retention: Millis) -> Option<Decision> {
-        if self.facts.kind == Kind::Message {
+    fn check_audience(&mut self, retention: Millis) -> Option<DecidingReason> {
+        if self.facts.kind == NotificationKind::Message {
             let is_receiver = self.facts.receiver_id == Some(self.user);
-            return self.ask(Rule::Addressed, Some(is_receiver), None, None).then_some(Decision::NotAddressed);
+            return self
+                .record_result(InboxCondition::Addressed, Some(is_receiver), None, None)
+                .then_some(DecidingReason::NotAddressed);
         }
         if self.audience.users > 0 {
             let is_named = (self.facts.keeps_named == 1).then_some(self.facts.is_named == 1);
-            return self.ask(Rule::Addressed, is_named, None, None).then_some(Decision::NotAddressed);
+            return self
+                .record_result(InboxCondition::Addressed, is_named, None, None)
+                .then_some(DecidingReason::NotAddressed);
         }
-        let detail = self.heard.first().and_then(listened_to);
-        if self.ask(Rule::Addressed, Some(!self.heard.is_empty()), None, detail) {
-            let is_reminder = self.facts.kind == Kind::Reminder;
-            return Some(if is_reminder { Decision::NotSubscribed } else { Decision::NotMember });
+        let detail = self.heard.first().and_then(channel_text);
+        if self.record_result(InboxCondition::Addressed, Some(!self.heard.is_empty()), None, detail) {
+            let is_reminder = self.facts.kind == NotificationKind::Reminder;
+            return Some(if is_reminder { DecidingReason::NotSubscribed } else { DecidingReason::NotMember });
         }
         let in_time = self.heard.iter().find(|of| of.in_time == 1);
         let by = in_time.or(self.heard.first())?;
-        let (since, detail) = (by.since, listened_to(by));
+        let (since, detail) = (by.since, channel_text(by));
         // An announcement's channel was a group, even if that has been deleted since.
-        let is_group = by.kind == ChannelKind::Group || self.facts.kind == Kind::Announcement;
+        let is_group = by.kind == ChannelKind::Group || self.facts.kind == NotificationKind::Announcement;
         let by_another = by.by_another == 1;
-        if self.ask(Rule::InTime, Some(in_time.is_some()), since, detail) {
-            return Some(if is_group { Decision::JoinedLater } else { Decision::SubscribedLater });
+        if self.record_result(InboxCondition::InTime, Some(in_time.is_some()), since, detail) {
+            return Some(if is_group { DecidingReason::JoinedLater } else { DecidingReason::SubscribedLater });
         }
         let from = self.facts.known_since - retention;
         let is_retained = self.facts.published_at.is_none_or(|at| at >= from);
-        if self.ask(Rule::WithinRetention, Some(is_retained), Some(from), None) {
-            return Some(Decision::BeforeRetention);
+        if self.record_result(InboxCondition::WithinRetention, Some(is_retained), Some(from), None) {
+            return Some(DecidingReason::BeforeRetention);
         }
-        let applies = self.facts.kind == Kind::Reminder && self.facts.sender_id.is_some();
-        (applies && self.ask(Rule::ByAnother, Some(by_another), None, None)).then_some(Decision::OwnAction)
+        let applies = self.facts.kind == NotificationKind::Reminder && self.facts.sender_id.is_some();
+        (applies && self.record_result(InboxCondition::ByAnother, Some(by_another), None, None))
+            .then_some(DecidingReason::OwnAction)
     }
 
     /// The conditions of the user's preferences.
-    fn wishes(&mut self) -> Option<Decision> {
+    fn check_preferences(&mut self) -> Option<DecidingReason> {
         let is_mandatory = self.facts.is_mandatory == 1;
         let source = |is_own: i32| match (is_mandatory, is_own) {
             (true, _) => "mandatory",
@@ -191,23 +199,34 @@ impl Case {
             _ => "default",
         };
         let (of_type, of_action) = (source(self.facts.is_own_type), source(self.facts.is_own_action));
-        if self.ask(Rule::TypeWanted, Some(self.facts.wants_type == 1), None, Some(of_type.to_owned())) {
-            return Some(Decision::TypeOff);
+        if self.record_result(
+            InboxCondition::TypeWanted,
+            Some(self.facts.wants_type == 1),
+            None,
+            Some(of_type.to_owned()),
+        ) {
+            return Some(DecidingReason::TypeOff);
         }
         let (applies, wants) = (self.facts.has_action == 1, self.facts.wants_action == 1);
-        (applies && self.ask(Rule::ActionWanted, Some(wants), None, Some(of_action.to_owned())))
-            .then_some(Decision::ActionOff)
+        (applies && self.record_result(InboxCondition::ActionWanted, Some(wants), None, Some(of_action.to_owned())))
+            .then_some(DecidingReason::ActionOff)
     }
 
     /// Records a result. Returns whether it decides that the user does not have the notification.
-    fn ask(&mut self, rule: Rule, passed: Option<bool>, at: Option<Millis>, detail: Option<String>) -> bool {
-        self.steps.push(Step { rule, passed, at, detail });
+    fn record_result(
+        &mut self,
+        rule: InboxCondition,
+        passed: Option<bool>,
+        at: Option<Millis>,
+        detail: Option<String>,
+    ) -> bool {
+        self.steps.push(ConditionResult { rule, passed, at, detail });
         passed == Some(false)
     }
 }
 
 /// The channel through which a user is addressed, as text for operators.
-fn listened_to(of: &Heard) -> Option<String> {
+fn channel_text(of: &HeardChannel) -> Option<String> {
     match of.kind {
         ChannelKind::Everyone => Some("everyone".to_owned()),
         ChannelKind::Group => Some(format!("group {}", of.code)),

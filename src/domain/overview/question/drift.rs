@@ -2,44 +2,46 @@
 
 use std::sync::Arc;
 
-use super::board::hanging;
-use super::known::{Known, PROOFS};
+use super::board::load_valid_hashes;
+use super::known::{PROOFS, VersionSnapshot};
 use crate::app::App;
-use crate::domain::inbox::standing::Reach;
+use crate::domain::inbox::standing::ReadBound;
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::overview::Entry;
+use crate::model::overview::CachedOverview;
 
 /// A cached overview, and the hash of its Redis tokens when they were checked.
-pub type Stood = (Arc<Entry>, u64);
+pub type CheckedEntry = (Arc<CachedOverview>, u64);
 
 /// Entries that are valid by Redis and then not by the database. Not every one is an error: it may have changed a
 /// moment ago, or the database may reject it only because something of another user has expired.
-pub async fn doubtful(app: &App, tenant: &Tenant, entries: &[Arc<Entry>]) -> Result<Vec<Stood>> {
+pub async fn find_doubtful(app: &App, tenant: &Tenant, entries: &[Arc<CachedOverview>]) -> Result<Vec<CheckedEntry>> {
     let Some(board) = &app.board else { return Ok(Vec::new()) };
     let (now, mut doubtful) = (app.now(), Vec::new());
     for entries in entries.chunks(PROOFS) {
         let proofs: Vec<_> = entries.iter().map(|entry| entry.proof.clone()).collect();
-        let hanging = hanging(board, tenant, &proofs, now).await;
+        let hanging = load_valid_hashes(board, tenant, &proofs, now).await;
         let standing = entries.iter().cloned().zip(hanging);
-        let standing: Vec<Stood> = standing.filter_map(|(entry, hung)| Some((entry, hung?))).collect();
+        let standing: Vec<CheckedEntry> = standing.filter_map(|(entry, hung)| Some((entry, hung?))).collect();
         if !standing.is_empty() {
             let asked: Vec<_> = standing.iter().map(|(entry, _)| &entry.proof).collect();
-            let mut known = Known::default();
-            known.ask(app, tenant, &asked, Reach::End, now).await?;
-            doubtful.extend(standing.into_iter().filter(|(entry, _)| known.of(tenant, &entry.proof, now).is_none()));
+            let mut known = VersionSnapshot::default();
+            known.load_versions(app, tenant, &asked, ReadBound::End, now).await?;
+            doubtful.extend(
+                standing.into_iter().filter(|(entry, _)| known.valid_position(tenant, &entry.proof, now).is_none()),
+            );
         }
     }
     Ok(doubtful)
 }
 
 /// How many of them are still valid by Redis, with the same tokens as before.
-pub async fn still_standing(app: &App, tenant: &Tenant, stood: &[Stood]) -> usize {
+pub async fn count_still_valid(app: &App, tenant: &Tenant, stood: &[CheckedEntry]) -> usize {
     let Some(board) = &app.board else { return 0 };
     let mut count = 0;
     for stood in stood.chunks(PROOFS) {
         let proofs: Vec<_> = stood.iter().map(|(entry, _)| entry.proof.clone()).collect();
-        let hanging = hanging(board, tenant, &proofs, app.now()).await;
+        let hanging = load_valid_hashes(board, tenant, &proofs, app.now()).await;
         count += stood.iter().zip(hanging).filter(|((_, by), hung)| *hung == Some(*by)).count();
     }
     count

@@ -4,26 +4,26 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
-use entity::prelude::{Among, EntityTrait, LIST, QueryFilter, QuerySelect};
+use entity::prelude::{EntityTrait, InList, LIST, QueryFilter, QuerySelect};
 use entity::user::{Column, Entity as User};
 
-use super::statement::{Row, question};
+use super::statement::{VersionRow, select_versions};
 use crate::app::App;
 use crate::clock::Millis;
-use crate::domain::inbox::standing::{Reach, Standing};
+use crate::domain::inbox::standing::{InboxPosition, ReadBound};
 use crate::domain::tenant::Tenant;
 use crate::error::Result;
-use crate::model::proof::{Proof, Stamp};
+use crate::model::proof::{CacheValidator, InboxVersions};
 
 /// Validators per statement.
 pub const PROOFS: usize = 256;
 
 /// For each validator, the log position its data is valid for. `None` if it is no longer valid.
-pub type Held = Vec<Option<Seq>>;
+pub type ValidityList = Vec<Option<Seq>>;
 
 /// The versions that the database returned.
-pub struct Known {
-    users: HashMap<UserId, (Standing, Stamp)>,
+pub struct VersionSnapshot {
+    users: HashMap<UserId, (InboxPosition, InboxVersions)>,
     /// The versions of their profiles.
     senders: HashMap<UserId, i64>,
     /// When a notification of the tenant last expired.
@@ -32,25 +32,25 @@ pub struct Known {
     pub expires_at: Millis,
 }
 
-impl Default for Known {
+impl Default for VersionSnapshot {
     fn default() -> Self {
         Self { users: HashMap::new(), senders: HashMap::new(), expired_at: 0, expires_at: Millis::MAX }
     }
 }
 
-impl Known {
+impl VersionSnapshot {
     /// The end of the log, as far as these rows show.
-    pub fn end(&self) -> Seq {
+    pub fn log_end(&self) -> Seq {
         self.users.values().map(|(standing, _)| standing.complete_upto()).max().unwrap_or_default()
     }
 
     /// Reads the versions for these validators from the database and adds them to those already read.
-    pub async fn ask(
+    pub async fn load_versions(
         &mut self,
         app: &App,
         tenant: &Tenant,
-        proofs: &[&Arc<Proof>],
-        reach: Reach,
+        proofs: &[&Arc<CacheValidator>],
+        reach: ReadBound,
         now: Millis,
     ) -> Result<()> {
         for proofs in proofs.chunks(PROOFS) {
@@ -58,27 +58,27 @@ impl Known {
             let senders: BTreeSet<UserId> = proofs.iter().flat_map(|proof| &proof.senders).map(|(id, _)| *id).collect();
             let senders = Vec::from_iter(senders);
             let (senders, more) = senders.split_at(senders.len().min(LIST));
-            let question = question(app, tenant, (Vec::from_iter(users), senders), reach, now);
-            for ((standing, stamp), besides) in question.all::<Row>(&app.db.read).await? {
+            let question = select_versions(app, tenant, (Vec::from_iter(users), senders), reach, now);
+            for ((standing, stamp), besides) in question.fetch_all::<VersionRow>(&app.db.read).await? {
                 if besides.is_sender == 1 {
                     self.senders.insert(standing.user, stamp.version);
                     continue;
                 }
-                tenant.saw(standing.complete_upto());
+                tenant.observe_log_end(standing.complete_upto());
                 self.expired_at = self.expired_at.max(besides.expired_at);
                 self.expires_at = self.expires_at.min(besides.expires_at);
                 self.users.insert(standing.user, (standing, stamp));
             }
             for senders in more.chunks(LIST) {
-                self.ask_of(app, senders).await?;
+                self.load_sender_versions(app, senders).await?;
             }
         }
         Ok(())
     }
 
     /// Reads only the versions of senders.
-    async fn ask_of(&mut self, app: &App, senders: &[UserId]) -> Result<()> {
-        let versions = User::find().filter(Column::Id.among(&app.db.read, senders)).select_only();
+    async fn load_sender_versions(&mut self, app: &App, senders: &[UserId]) -> Result<()> {
+        let versions = User::find().filter(Column::Id.is_in_list(&app.db.read, senders)).select_only();
         let versions = versions.column(Column::Id).column(Column::ProfileVersion).into_tuple::<(UserId, i64)>();
         self.senders.extend(versions.all(&app.db.read).await?);
         Ok(())
@@ -86,7 +86,7 @@ impl Known {
 
     /// The log position its data is valid for. `None` if it is outdated or the clock went back: expired items would
     /// reappear.
-    pub fn of(&self, tenant: &Tenant, proof: &Proof, now: Millis) -> Option<Seq> {
+    pub fn valid_position(&self, tenant: &Tenant, proof: &CacheValidator, now: Millis) -> Option<Seq> {
         let has_expired = proof.read_at < self.expired_at || now < proof.read_at;
         let senders_are_same = proof.senders.iter().all(|(sender, version)| self.senders.get(sender) == Some(version));
         if has_expired || !senders_are_same {
@@ -94,8 +94,8 @@ impl Known {
         }
         let (standing, stamp) = self.users.get(&proof.user)?;
         if !standing.is_behind() && standing.complete_upto() < proof.complete_upto() {
-            tenant.went_back(standing.complete_upto());
+            tenant.reset_log_end(standing.complete_upto());
         }
-        proof.at(standing, *stamp)
+        proof.valid_at(standing, *stamp)
     }
 }

@@ -12,76 +12,89 @@ use entity::ids::{Seq, UserId};
 use futures_util::FutureExt;
 
 use crate::app::App;
-use crate::database::{Bounds, Party, Together};
-use crate::domain::inbox::standing::Reach;
-use crate::domain::tenant::{Needs, Tenant};
+use crate::database::{BatchLimits, Batcher, Principal};
+use crate::domain::inbox::standing::ReadBound;
+use crate::domain::tenant::{Tenant, TenantContext};
 use crate::error::Result;
-use crate::model::overview::{Entry, Overview, Wish};
-use crate::model::proof::Proof;
-use known::{Held, Known, PROOFS};
+use crate::model::overview::{CachedOverview, OverviewRequest, UserOverview};
+use crate::model::proof::CacheValidator;
+use known::{PROOFS, ValidityList, VersionSnapshot};
 
-pub use drift::{Stood, doubtful, still_standing};
+pub use drift::{CheckedEntry, count_still_valid, find_doubtful};
 
 /// The batcher for revalidation requests of a tenant's users.
-type Questions = Together<Needs, Arc<Proof>, Held>;
+type RevalidationBatcher = Batcher<TenantContext, Arc<CacheValidator>, ValidityList>;
 
 /// Returns the cached overviews that are still valid. Takes one statement if any are cached, or two if the log has
 /// grown, which later revalidations then know.
-pub(super) async fn recall(
+pub(super) async fn recall_valid(
     app: &Arc<App>,
     tenant: &Arc<Tenant>,
     users: &[UserId],
-    wish: &Wish,
-) -> Result<HashMap<UserId, Overview>> {
-    let mut entries: Vec<Arc<Entry>> = Vec::new();
+    wish: &OverviewRequest,
+) -> Result<HashMap<UserId, UserOverview>> {
+    let mut entries: Vec<Arc<CachedOverview>> = Vec::new();
     for user in users {
-        entries.extend(app.caches.overviews.recall(*user, wish));
+        entries.extend(app.caches.overviews.find_by_request(*user, wish));
     }
-    let proofs: Vec<Arc<Proof>> = entries.iter().map(|entry| entry.proof.clone()).collect();
-    let held = hold(app, tenant, proofs).await?;
-    let shown = |(entry, cursor): (Arc<Entry>, Option<Seq>)| Some((entry.overview.user, entry.shown(cursor?)));
+    let proofs: Vec<Arc<CacheValidator>> = entries.iter().map(|entry| entry.proof.clone()).collect();
+    let held = check_validity(app, tenant, proofs).await?;
+    let shown =
+        |(entry, cursor): (Arc<CachedOverview>, Option<Seq>)| Some((entry.overview.user, entry.to_overview(cursor?)));
     Ok(entries.into_iter().zip(held).filter_map(shown).collect())
 }
 
 /// For each validator, the log position its data is valid for, or `None`. Checks Redis first, then the database.
-pub(super) async fn hold(app: &Arc<App>, tenant: &Arc<Tenant>, proofs: Vec<Arc<Proof>>) -> Result<Held> {
-    let mut held = board::held(app, tenant, &proofs).await;
+pub(super) async fn check_validity(
+    app: &Arc<App>,
+    tenant: &Arc<Tenant>,
+    proofs: Vec<Arc<CacheValidator>>,
+) -> Result<ValidityList> {
+    let mut held = board::check_redis(app, tenant, &proofs).await;
     let places: Vec<usize> = (0..held.len()).filter(|place| held[*place].is_none()).collect();
     if places.is_empty() {
         return Ok(held);
     }
-    let questions = tenant.queues.of(|| {
-        let bounds = Bounds::reading(app.config.database.connections, PROOFS);
-        Questions::new(Party::tenant(tenant.id), |(app, tenant), jobs| answer(app, tenant, jobs).boxed(), bounds)
+    let questions = tenant.queues.get_or_create(|| {
+        let bounds = BatchLimits::for_reads(app.config.database.connections, PROOFS);
+        RevalidationBatcher::new(
+            Principal::for_tenant(tenant.id),
+            |(app, tenant), jobs| revalidate_batch(app, tenant, jobs).boxed(),
+            bounds,
+        )
     });
     let asked = places.iter().map(|place| proofs[*place].clone()).collect();
-    let cursors = questions.ask(|| (app.clone(), tenant.clone()), asked).await?;
+    let cursors = questions.submit(|| (app.clone(), tenant.clone()), asked).await?;
     for (place, cursor) in places.into_iter().zip(cursors) {
         held[place] = cursor;
     }
     Ok(held)
 }
 
-async fn answer(app: &App, tenant: &Tenant, jobs: &mut [Vec<Arc<Proof>>]) -> Result<Vec<Result<Held>>> {
+async fn revalidate_batch(
+    app: &App,
+    tenant: &Tenant,
+    jobs: &mut [Vec<Arc<CacheValidator>>],
+) -> Result<Vec<Result<ValidityList>>> {
     let now = app.now();
-    let hung = board::hang(app, tenant, jobs.iter().flatten(), now).await?;
-    let end = tenant.end();
+    let hung = board::register_tokens(app, tenant, jobs.iter().flatten(), now).await?;
+    let end = tenant.log_end();
     let (quiet, mut moved): (Vec<_>, Vec<_>) = jobs.iter().flatten().partition(|proof| end <= proof.complete_upto());
-    let mut known = Known::default();
+    let mut known = VersionSnapshot::default();
     if !quiet.is_empty() {
         // As far as this process knows, the log has not grown since. If that is true, no inbox is behind.
-        known.ask(app, tenant, &quiet, Reach::KnownEnd, now).await?;
+        known.load_versions(app, tenant, &quiet, ReadBound::KnownEnd, now).await?;
         // Uses the end that these statements saw, even if other tasks have reset the tenant's end meanwhile.
-        let end = tenant.end().max(known.end());
+        let end = tenant.log_end().max(known.log_end());
         moved.extend(quiet.into_iter().filter(|proof| proof.complete_upto() < end));
     }
     if !moved.is_empty() {
-        known.ask(app, tenant, &moved, Reach::End, now).await?;
+        known.load_versions(app, tenant, &moved, ReadBound::End, now).await?;
     }
-    let held = |proof: &Arc<Proof>| {
-        let cursor = known.of(tenant, proof, now)?;
+    let held = |proof: &Arc<CacheValidator>| {
+        let cursor = known.valid_position(tenant, proof, now)?;
         if let Some(hung) = &hung {
-            hung.keep(tenant, proof, known.expires_at);
+            hung.record_validity(tenant, proof, known.expires_at);
         }
         Some(cursor)
     };

@@ -7,10 +7,10 @@ use sea_orm::ConnectionTrait;
 
 use crate::app::App;
 use crate::clock::Millis;
-use crate::database::Sql;
-use crate::domain::inbox::standing::{self, Reach, Standing, push_stamp};
+use crate::database::SqlBuilder;
+use crate::domain::inbox::standing::{self, InboxPosition, ReadBound, push_versions};
 use crate::domain::tenant::Tenant;
-use crate::model::proof::Stamp;
+use crate::model::proof::InboxVersions;
 
 /// A time that never comes.
 const NEVER: &str = "9223372036854775807";
@@ -18,7 +18,7 @@ const NEVER: &str = "9223372036854775807";
 columns! {
     /// The columns that follow those of an inbox or a sender.
     #[derive(Debug)]
-    pub struct Besides {
+    pub struct ExpiryColumns {
         /// When a notification of the tenant last expired.
         pub expired_at: Millis = "expired_at",
         /// When the next one expires. Never, without Redis.
@@ -29,11 +29,11 @@ columns! {
 }
 
 /// A row: the freshness of an inbox, or a sender. For a sender, `version` is the version of their profile.
-pub type Row = ((Standing, Stamp), Besides);
+pub type VersionRow = ((InboxPosition, InboxVersions), ExpiryColumns);
 
 /// A channel that a user listens to. `None` if there are none, or too many.
 #[derive(Debug, FromQueryResult)]
-pub struct Listener {
+pub struct SubscribedChannelRow {
     pub user_id: UserId,
     pub channel_id: Option<ChannelId>,
     pub subscription_count: i64,
@@ -43,15 +43,15 @@ pub struct Listener {
 ///
 /// On top of the freshness check, it costs one probe of `inbox_item`'s key per user, one of `users` per sender, and one
 /// of `notification_tenant_expires_at` (two with Redis).
-pub fn question(
+pub fn select_versions(
     app: &App,
     tenant: &Tenant,
     (mut users, senders): (Vec<UserId>, &[UserId]),
-    reach: Reach,
+    reach: ReadBound,
     now: Millis,
-) -> Sql {
-    let mut sql = Sql::new(&app.db.read);
-    sql.push("SELECT ").columns::<(Standing, Stamp)>();
+) -> SqlBuilder {
+    let mut sql = SqlBuilder::new(&app.db.read);
+    sql.push("SELECT ").push_columns::<(InboxPosition, InboxVersions)>();
     sql.push(", COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.expires_at <= ").bind(now).push(" ORDER BY n.expires_at DESC LIMIT 1), 0) AS expired_at");
     sql.push(", ");
@@ -62,21 +62,21 @@ pub fn question(
         sql.push(NEVER);
     }
     sql.push(" AS expires_at, 0 AS is_sender FROM (");
-    standing::pad(&sql, &mut users);
-    standing::push(&mut sql, tenant, &users, reach, &push_stamp);
+    standing::pad_users(&sql, &mut users);
+    standing::push_positions(&mut sql, tenant, &users, reach, &push_versions);
     sql.push(") h");
     if !senders.is_empty() {
         sql.push(" UNION ALL SELECT s.id, 0, 0, 0, 0, s.profile_version, 0, 0, 0, 0, 1 FROM users s WHERE s.id")
-            .among(senders);
+            .push_list(senders);
     }
     sql
 }
 
 /// The subscriptions of users, except of users with more than `most`: a range of `subscription`'s key for each.
-pub fn listeners(db: &impl ConnectionTrait, users: &[UserId], most: i64) -> Sql {
-    let mut sql = Sql::new(db);
+pub fn select_subscriptions(db: &impl ConnectionTrait, users: &[UserId], most: i64) -> SqlBuilder {
+    let mut sql = SqlBuilder::new(db);
     sql.push("SELECT u.id AS user_id, s.channel_id, u.subscription_count FROM users u ");
     sql.push("LEFT JOIN subscription s ON s.user_id = u.id AND u.subscription_count <= ").bind(most);
-    sql.push(" WHERE u.id").among(users);
+    sql.push(" WHERE u.id").push_list(users);
     sql
 }

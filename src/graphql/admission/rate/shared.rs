@@ -14,23 +14,23 @@ use redis::{Client, RedisError, Script};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::Route;
-use super::bucket::Allowance;
+use super::PublicRoute;
+use super::bucket::RateLimit;
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::graphql::viewer::Who;
+use crate::graphql::viewer::CallerIdentity;
 
 /// The kind of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum BucketKind {
     Operations,
     Made,
-    Network(Route),
+    Network(PublicRoute),
     Link,
-    Route(Route),
+    Route(PublicRoute),
 }
 
-pub type Whose = (What, Who);
+pub type BucketKey = (BucketKind, CallerIdentity);
 
 /// Longest wait of a request for Redis.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -43,49 +43,55 @@ const REST: Duration = Duration::from_secs(1);
 
 /// The connection to the shared buckets.
 #[derive(Debug)]
-pub struct Shared {
+pub struct RedisBuckets {
     url: String,
     script: Script,
-    link: Mutex<Link>,
+    link: Mutex<RedisLink>,
 }
 
 #[derive(Debug)]
-enum Link {
+enum RedisLink {
     /// The connection, and the key prefix of this database's buckets.
     Up(MultiplexedConnection, Arc<str>),
     /// No attempt to connect before this instant.
     Down { until: Instant, is_told: bool },
 }
 
-impl Shared {
+impl RedisBuckets {
     /// Not connected yet: the first request connects.
     pub fn new(url: String) -> Self {
-        let link = Mutex::new(Link::Down { until: Instant::now(), is_told: false });
+        let link = Mutex::new(RedisLink::Down { until: Instant::now(), is_told: false });
         Self { url, script: Script::new(include_str!("take.lua")), link }
     }
 
-    /// Takes things from a caller's bucket, and returns the missing parts as `Bucket::take` does; `None` if Redis
+    /// Takes things from a caller's bucket, and returns the missing parts as `Bucket::try_take` does; `None` if Redis
     /// fails.
-    pub async fn take(self: &Arc<Self>, app: &Arc<App>, whose: &Whose, of: Allowance, things: i64) -> Option<i64> {
-        let (mut connection, prefix) = self.link(app).await?;
+    pub async fn try_take(
+        self: &Arc<Self>,
+        app: &Arc<App>,
+        whose: &BucketKey,
+        of: RateLimit,
+        things: i64,
+    ) -> Option<i64> {
+        let (mut connection, prefix) = self.get_connection(app).await?;
         let mut call = self.script.prepare_invoke();
-        call.key(key(&prefix, whose)).arg(of.many).arg(things).arg(of.millis);
+        call.key(redis_key(&prefix, whose)).arg(of.many).arg(things).arg(of.millis);
         let answered = timeout(PATIENCE, call.invoke_async(&mut connection)).await;
         let Ok(answer): Result<Result<i64, RedisError>, _> = answered else {
-            self.lost(app, &"it does not answer in time");
+            self.mark_down(app, &"it does not answer in time");
             return None;
         };
-        answer.inspect_err(|error| self.lost(app, error)).ok()
+        answer.inspect_err(|error| self.mark_down(app, error)).ok()
     }
 
     /// The connection, or `None`. While there is none, at most one request a second tries to connect.
-    async fn link(self: &Arc<Self>, app: &Arc<App>) -> Option<(MultiplexedConnection, Arc<str>)> {
+    async fn get_connection(self: &Arc<Self>, app: &Arc<App>) -> Option<(MultiplexedConnection, Arc<str>)> {
         {
             let mut link = self.link.lock();
             match &mut *link {
-                Link::Up(connection, prefix) => return Some((connection.clone(), prefix.clone())),
-                Link::Down { until, .. } if *until > Instant::now() => return None,
-                Link::Down { until, .. } => *until = Instant::now() + CONNECT + REST,
+                RedisLink::Up(connection, prefix) => return Some((connection.clone(), prefix.clone())),
+                RedisLink::Down { until, .. } if *until > Instant::now() => return None,
+                RedisLink::Down { until, .. } => *until = Instant::now() + CONNECT + REST,
             }
         }
         let connecting = tokio::spawn(self.clone().connect(app.clone()));
@@ -102,32 +108,32 @@ impl Shared {
         match timeout(CONNECT, connected).await {
             Ok(Ok((connection, prefix))) => {
                 let mut link = self.link.lock();
-                if let Link::Down { is_told: true, .. } = *link {
+                if let RedisLink::Down { is_told: true, .. } = *link {
                     tracing::info!("Redis is back: the nodes count rates together again");
                 }
                 app.metrics.rate_shared.set(1);
-                *link = Link::Up(connection.clone(), prefix.clone());
+                *link = RedisLink::Up(connection.clone(), prefix.clone());
                 return Some((connection, prefix));
             }
-            Ok(Err(Error::Internal(cause))) => self.lost(&app, &cause),
-            Ok(Err(error)) => self.lost(&app, &error),
-            Err(_) => self.lost(&app, &"it cannot be reached in time"),
+            Ok(Err(Error::Internal(cause))) => self.mark_down(&app, &cause),
+            Ok(Err(error)) => self.mark_down(&app, &error),
+            Err(_) => self.mark_down(&app, &"it cannot be reached in time"),
         }
         None
     }
 
-    fn lost(&self, app: &App, why: &dyn std::fmt::Display) {
+    fn mark_down(&self, app: &App, why: &dyn std::fmt::Display) {
         let mut link = self.link.lock();
-        if !matches!(*link, Link::Down { is_told: true, .. }) {
+        if !matches!(*link, RedisLink::Down { is_told: true, .. }) {
             tracing::warn!(%why, "Redis is unavailable: each node counts rates for itself");
         }
         app.metrics.rate_shared.set(0);
-        *link = Link::Down { until: Instant::now() + REST, is_told: true };
+        *link = RedisLink::Down { until: Instant::now() + REST, is_told: true };
     }
 }
 
 /// The key of a caller's bucket. It is a hash, so that it does not reveal the caller.
-fn key(prefix: &str, (what, (tenant, role, sub)): &Whose) -> String {
+fn redis_key(prefix: &str, (what, (tenant, role, sub)): &BucketKey) -> String {
     let digest = Sha256::digest(format!("{what:?}:{tenant}:{role}:{sub}"));
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(&digest[..16]))
 }

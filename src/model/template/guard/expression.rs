@@ -3,9 +3,9 @@
 use minijinja::machinery::Token;
 
 use super::super::filters::{FILTERS, TESTS};
-use super::super::flaw::Flaw;
+use super::super::flaw::TemplateFlaw;
 use super::super::marks::{COUNTED, EQUATED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
-use super::{Printing, Reader};
+use super::{PrintedParts, TemplateParser};
 
 /// Maximum operators, filters, tests and accesses (`.name`, `[0]`) between two braces.
 const OPERATORS: usize = 64;
@@ -19,7 +19,7 @@ const WORDS: [&str; 8] = ["and", "else", "if", "in", "is", "not", "or", "recursi
 
 /// How an operator reads its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reading {
+enum OperandUse {
     /// In constant time: for truth, or as a number.
     Glance,
     /// Like `Whole`, but a missing value equals only `none`.
@@ -32,31 +32,31 @@ enum Reading {
     Factor,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> TemplateParser<'t> {
     /// Parses an expression. An operator that binds more tightly than one that reads its operands whole either does so
     /// itself or returns numbers, so marking the adjacent operands is enough.
-    pub(super) fn expression(&mut self) -> Result<Printing, Flaw> {
-        let mut before = Reading::Glance;
-        let mut printing = Printing { is_whole: self.is_at_word("not"), ..Printing::default() };
+    pub(super) fn parse_expression(&mut self) -> Result<PrintedParts, TemplateFlaw> {
+        let mut before = OperandUse::Glance;
+        let mut printing = PrintedParts { is_whole: self.is_at_word("not"), ..PrintedParts::default() };
         loop {
-            let from = self.operand()?;
-            let to = self.end();
+            let from = self.parse_operand()?;
+            let to = self.last_token_end();
             printing.joins.extend(self.joined_at);
             match self.peek() {
-                Some(Token::Tilde) => printing.tildes.push(self.begin()),
+                Some(Token::Tilde) => printing.tildes.push(self.next_token_start()),
                 Some(Token::Plus | Token::Minus | Token::Ident(_)) => printing.is_whole = true,
                 Some(Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte) => {
                     printing.is_whole = true;
                 }
                 _ => {}
             }
-            let after = self.operator()?;
-            match before.max(after.unwrap_or(Reading::Glance)) {
-                Reading::Glance => {}
-                Reading::Equal => self.mark(from, to, EQUATED),
-                Reading::Whole => self.mark(from, to, COUNTED),
-                Reading::Sum => self.mark(from, to, SUMMAND),
-                Reading::Factor => self.mark(from, to, FACTOR),
+            let after = self.parse_operator()?;
+            match before.max(after.unwrap_or(OperandUse::Glance)) {
+                OperandUse::Glance => {}
+                OperandUse::Equal => self.add_mark(from, to, EQUATED),
+                OperandUse::Whole => self.add_mark(from, to, COUNTED),
+                OperandUse::Sum => self.add_mark(from, to, SUMMAND),
+                OperandUse::Factor => self.add_mark(from, to, FACTOR),
             }
             match after {
                 Some(after) => before = after,
@@ -66,62 +66,64 @@ impl<'t> Reader<'t> {
     }
 
     /// Where the next token begins.
-    fn begin(&self) -> usize {
+    fn next_token_start(&self) -> usize {
         self.tokens.get(self.at).map_or(0, |(_, span)| span.start_offset as usize)
     }
 
     /// Where the last token ends.
-    fn end(&self) -> usize {
-        self.span().map_or(0, |span| span.end_offset as usize)
+    fn last_token_end(&self) -> usize {
+        self.last_span().map_or(0, |span| span.end_offset as usize)
     }
 
-    fn mark(&mut self, from: usize, to: usize, with: &'static str) {
+    fn add_mark(&mut self, from: usize, to: usize, with: &'static str) {
         self.marks.extend([(from, "("), (to, "|"), (to, with), (to, ")")]);
     }
 
     /// Parses the next operator, if there is one.
-    fn operator(&mut self) -> Result<Option<Reading>, Flaw> {
+    fn parse_operator(&mut self) -> Result<Option<OperandUse>, TemplateFlaw> {
         let reading = match self.peek() {
             Some(
                 Token::Ident("and" | "or" | "if" | "else") | Token::Minus | Token::Div | Token::FloorDiv | Token::Mod,
-            ) => Reading::Glance,
-            Some(Token::Eq | Token::Ne) => Reading::Equal,
-            Some(Token::Ident("in") | Token::Gt | Token::Gte | Token::Lt | Token::Lte | Token::Tilde) => Reading::Whole,
-            Some(Token::Plus) => Reading::Sum,
+            ) => OperandUse::Glance,
+            Some(Token::Eq | Token::Ne) => OperandUse::Equal,
+            Some(Token::Ident("in") | Token::Gt | Token::Gte | Token::Lt | Token::Lte | Token::Tilde) => {
+                OperandUse::Whole
+            }
+            Some(Token::Plus) => OperandUse::Sum,
             Some(Token::Ident("not")) => {
                 self.next();
-                Reading::Whole
+                OperandUse::Whole
             }
-            Some(Token::Mul) => Reading::Factor,
-            Some(Token::Pow) => return Err(self.beyond("not allowed", "the operator `**`")),
+            Some(Token::Mul) => OperandUse::Factor,
+            Some(Token::Pow) => return Err(self.unexpected_part("not allowed", "the operator `**`")),
             _ => return Ok(None),
         };
         self.next();
-        self.one_more()?;
+        self.count_operator()?;
         Ok(Some(reading))
     }
 
     /// Parses an operand and returns where it begins.
-    fn operand(&mut self) -> Result<usize, Flaw> {
+    fn parse_operand(&mut self) -> Result<usize, TemplateFlaw> {
         while self.skip_word("not") {
-            self.one_more()?;
+            self.count_operator()?;
         }
-        let from = self.begin();
+        let from = self.next_token_start();
         while self.skip(&Token::Minus) {
-            self.one_more()?;
+            self.count_operator()?;
         }
-        let value_from = self.begin();
-        self.value()?;
-        self.steps(value_from)?;
-        self.filters_and_tests()?;
+        let value_from = self.next_token_start();
+        self.parse_value()?;
+        self.parse_steps(value_from)?;
+        self.parse_filters_and_tests()?;
         Ok(from)
     }
 
-    fn value(&mut self) -> Result<(), Flaw> {
-        let from = self.begin();
+    fn parse_value(&mut self) -> Result<(), TemplateFlaw> {
+        let from = self.next_token_start();
         match self.next() {
             Some(Token::Ident("none" | "None")) => {
-                self.mark(from, self.end(), MISSING);
+                self.add_mark(from, self.last_token_end(), MISSING);
                 Ok(())
             }
             Some(Token::Ident(name)) if !WORDS.contains(name) => {
@@ -130,85 +132,85 @@ impl<'t> Reader<'t> {
             }
             Some(Token::Str(_) | Token::String(_)) => {
                 if self.marks_literals {
-                    self.mark(from, self.end(), LITERAL);
+                    self.add_mark(from, self.last_token_end(), LITERAL);
                 }
                 Ok(())
             }
             Some(Token::Int(_) | Token::Int128(_) | Token::Float(_)) => Ok(()),
-            Some(Token::ParenOpen) => self.list(&Token::ParenClose),
-            Some(Token::BracketOpen) => self.list(&Token::BracketClose),
-            Some(Token::BraceOpen) => self.list(&Token::BraceClose),
-            _ => Err(self.unexpected()),
+            Some(Token::ParenOpen) => self.parse_list(&Token::ParenClose),
+            Some(Token::BracketOpen) => self.parse_list(&Token::BracketClose),
+            Some(Token::BraceOpen) => self.parse_list(&Token::BraceClose),
+            _ => Err(self.unexpected_token()),
         }
     }
 
     /// Parses `.name`, `.0` and `[…]` after the value that begins at `from`.
-    fn steps(&mut self, from: usize) -> Result<(), Flaw> {
+    fn parse_steps(&mut self, from: usize) -> Result<(), TemplateFlaw> {
         loop {
             match self.tokens.get(self.at..).unwrap_or_default() {
                 [(Token::Dot, _), (Token::Ident(_), _), ..] => self.at += 2,
                 [(Token::Dot, _), (Token::Int(_), _), ..] => {
-                    self.index(from)?;
+                    self.parse_index(from)?;
                     self.at += 2;
                 }
                 [(Token::BracketOpen, _), ..] => {
-                    self.index(from)?;
+                    self.parse_index(from)?;
                     self.next();
-                    self.list(&Token::BracketClose)?;
+                    self.parse_list(&Token::BracketClose)?;
                 }
-                [(Token::ParenOpen, _), ..] => return Err(self.beyond("not allowed", "a call")),
+                [(Token::ParenOpen, _), ..] => return Err(self.unexpected_part("not allowed", "a call")),
                 _ => return Ok(()),
             }
-            self.one_more()?;
+            self.count_operator()?;
         }
     }
 
     /// Parses an access by index into the value read so far.
-    fn index(&mut self, from: usize) -> Result<(), Flaw> {
-        self.mark(from, self.end(), INDEXED);
+    fn parse_index(&mut self, from: usize) -> Result<(), TemplateFlaw> {
+        self.add_mark(from, self.last_token_end(), INDEXED);
         self.indexes += 1;
         if self.indexes > INDEXES {
-            return Err(self.refused("too deep", format!("more than {INDEXES} steps `[…]` between two braces")));
+            return Err(self.not_allowed("too deep", format!("more than {INDEXES} steps `[…]` between two braces")));
         }
         Ok(())
     }
 
-    fn filters_and_tests(&mut self) -> Result<(), Flaw> {
+    fn parse_filters_and_tests(&mut self) -> Result<(), TemplateFlaw> {
         let mut joined_at = None;
         loop {
             if self.skip(&Token::Pipe) {
-                let name = self.named(&FILTERS, "filter")?;
-                joined_at = (name == "join").then(|| self.end());
-                self.arguments()?;
+                let name = self.parse_known_name(&FILTERS, "filter")?;
+                joined_at = (name == "join").then(|| self.last_token_end());
+                self.parse_arguments()?;
             } else if self.skip_word("is") {
                 joined_at = None;
                 self.skip_word("not");
-                self.named(&TESTS, "test")?;
-                self.no_bare_argument()?;
-                self.arguments()?;
+                self.parse_known_name(&TESTS, "test")?;
+                self.check_no_bare_argument()?;
+                self.parse_arguments()?;
             } else {
                 self.joined_at = joined_at;
                 return Ok(());
             }
-            self.one_more()?;
+            self.count_operator()?;
         }
     }
 
-    fn named(&mut self, known: &[&str], what: &str) -> Result<&'t str, Flaw> {
-        let name = self.word()?;
+    fn parse_known_name(&mut self, known: &[&str], what: &str) -> Result<&'t str, TemplateFlaw> {
+        let name = self.parse_word()?;
         if known.contains(&name) {
             return Ok(name);
         }
-        Err(self.refused("not allowed", format!("the {what} {name:?}")))
+        Err(self.not_allowed("not allowed", format!("the {what} {name:?}")))
     }
 
     /// Parses the arguments in brackets, if there are any.
-    fn arguments(&mut self) -> Result<(), Flaw> {
-        if self.skip(&Token::ParenOpen) { self.list(&Token::ParenClose) } else { Ok(()) }
+    fn parse_arguments(&mut self) -> Result<(), TemplateFlaw> {
+        if self.skip(&Token::ParenOpen) { self.parse_list(&Token::ParenClose) } else { Ok(()) }
     }
 
     /// Fails on a test argument without brackets, which the engine would accept.
-    fn no_bare_argument(&mut self) -> Result<(), Flaw> {
+    fn check_no_bare_argument(&mut self) -> Result<(), TemplateFlaw> {
         match self.peek() {
             Some(Token::Ident("and" | "or" | "else" | "is")) => Ok(()),
             Some(
@@ -222,16 +224,16 @@ impl<'t> Reader<'t> {
                 | Token::Minus
                 | Token::BracketOpen
                 | Token::BraceOpen,
-            ) => Err(self.beyond("not allowed", "an argument of a test without parentheses")),
+            ) => Err(self.unexpected_part("not allowed", "an argument of a test without parentheses")),
             _ => Ok(()),
         }
     }
 
     /// Parses the contents of brackets: values, `name=value` or `"key": value`.
-    fn list(&mut self, close: &Token<'_>) -> Result<(), Flaw> {
+    fn parse_list(&mut self, close: &Token<'_>) -> Result<(), TemplateFlaw> {
         self.brackets += 1;
         if self.brackets > BRACKETS {
-            return Err(self.refused("too deep", format!("more than {BRACKETS} nested brackets")));
+            return Err(self.not_allowed("too deep", format!("more than {BRACKETS} nested brackets")));
         }
         while !self.skip(close) {
             match (self.tokens.get(self.at..).unwrap_or_default(), close) {
@@ -239,32 +241,32 @@ impl<'t> Reader<'t> {
                 | ([(Token::Ident(_), _), (Token::Assign, _), ..], Token::ParenClose) => self.at += 2,
                 // Keys of other types would be compared with each other when the map is created.
                 (_, Token::BraceClose) => {
-                    return Err(self.beyond("not allowed", "a key that is not a literal text or number"));
+                    return Err(self.unexpected_part("not allowed", "a key that is not a literal text or number"));
                 }
                 _ => {}
             }
-            self.expression()?;
+            self.parse_expression()?;
             if !self.skip(&Token::Comma) && !self.is_at(close) {
                 self.next();
-                return Err(self.unexpected());
+                return Err(self.unexpected_token());
             }
         }
         self.brackets -= 1;
         Ok(())
     }
 
-    fn one_more(&mut self) -> Result<(), Flaw> {
+    fn count_operator(&mut self) -> Result<(), TemplateFlaw> {
         self.operators += 1;
         if self.operators > OPERATORS {
             let detail = format!("more than {OPERATORS} operators, filters and steps between two braces");
-            return Err(self.refused("too deep", detail));
+            return Err(self.not_allowed("too deep", detail));
         }
         Ok(())
     }
 
     /// The error for a next token that is not allowed.
-    fn beyond(&mut self, kind: &'static str, what: &str) -> Flaw {
+    fn unexpected_part(&mut self, kind: &'static str, what: &str) -> TemplateFlaw {
         self.next();
-        self.refused(kind, what.into())
+        self.not_allowed(kind, what.into())
     }
 }

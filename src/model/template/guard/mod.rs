@@ -13,7 +13,7 @@ use std::mem::discriminant;
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-use super::flaw::Flaw;
+use super::flaw::TemplateFlaw;
 use super::marks::PRINTED;
 
 /// Replaces a `~` between printed values, so that each is printed by itself.
@@ -30,7 +30,7 @@ const LOOPS: usize = 4;
 
 /// A source that is safe to compile.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardedSource {
     /// The source with filters that count operands. Its line numbers are unchanged.
     pub source: String,
     /// The variables that it uses.
@@ -40,9 +40,9 @@ pub struct Guarded {
 }
 
 /// Checks a source by the limits in docs/limits.md.
-pub fn guarded(source: &str) -> Result<Guarded, Flaw> {
-    let tokens = tokens(source)?;
-    let mut reader = Reader {
+pub fn guard_source(source: &str) -> Result<GuardedSource, TemplateFlaw> {
+    let tokens = read_tokens(source)?;
+    let mut reader = TemplateParser {
         tokens: &tokens,
         at: 0,
         operators: 0,
@@ -56,20 +56,20 @@ pub fn guarded(source: &str) -> Result<Guarded, Flaw> {
     };
     while let Some(token) = reader.next() {
         match token {
-            Token::VariableStart => reader.print()?,
-            Token::BlockStart => reader.block()?,
+            Token::VariableStart => reader.parse_print()?,
+            Token::BlockStart => reader.parse_block()?,
             _ => {}
         }
     }
-    Ok(Guarded { source: with(source, reader.marks), names: reader.names, tokens: tokens.len() })
+    Ok(GuardedSource { source: insert_marks(source, reader.marks), names: reader.names, tokens: tokens.len() })
 }
 
 /// Uses the engine's own tokenizer, so that both read a source the same way.
-fn tokens(source: &str) -> Result<Vec<(Token<'_>, Span)>, Flaw> {
+fn read_tokens(source: &str) -> Result<Vec<(Token<'_>, Span)>, TemplateFlaw> {
     let mut tokens = Vec::new();
     for token in tokenize(source, false, SyntaxConfig::default()) {
-        let (token, span) = token.map_err(|error| Flaw::of_source(&error))?;
-        let refused = |detail| Err(Flaw::refused("too long", span.start_line, detail));
+        let (token, span) = token.map_err(|error| TemplateFlaw::from_source_error(&error))?;
+        let refused = |detail| Err(TemplateFlaw::not_allowed("too long", span.start_line, detail));
         if tokens.len() == TOKENS {
             return refused(format!("more than {TOKENS} names, values and operators in braces"));
         }
@@ -82,7 +82,7 @@ fn tokens(source: &str) -> Result<Vec<(Token<'_>, Span)>, Flaw> {
 }
 
 /// Inserts the marks into the source.
-fn with(source: &str, mut marks: Vec<(usize, &str)>) -> String {
+fn insert_marks(source: &str, mut marks: Vec<(usize, &str)>) -> String {
     // A mark that extends a name comes before one that ends its operand.
     marks.sort_by_key(|(at, mark)| (*at, *mark != PRINTED));
     let mut marked = String::with_capacity(source.len() + marks.iter().map(|(_, mark)| mark.len()).sum::<usize>());
@@ -97,7 +97,7 @@ fn with(source: &str, mut marks: Vec<(usize, &str)>) -> String {
 
 /// The parts of an expression that matter when it is printed.
 #[derive(Debug, Default)]
-struct Printing {
+struct PrintedParts {
     /// Where its `~` operators begin.
     pub tildes: Vec<usize>,
     /// Where the names of `join` filters end that produce printed values.
@@ -110,7 +110,7 @@ struct Printing {
 ///
 /// It accepts more than the engine's parser does (`a else b`, a surplus `endif`), but in every source that the engine
 /// accepts it finds all operands.
-struct Reader<'t> {
+struct TemplateParser<'t> {
     tokens: &'t [(Token<'t>, Span)],
     at: usize,
     /// Number since the last opening brace.
@@ -120,7 +120,7 @@ struct Reader<'t> {
     /// Number of open brackets.
     brackets: usize,
     /// The open blocks.
-    blocks: Vec<Block>,
+    blocks: Vec<OpenBlock>,
     /// Texts to insert into the source, and their offsets.
     marks: Vec<(usize, &'static str)>,
     names: BTreeSet<String>,
@@ -131,104 +131,104 @@ struct Reader<'t> {
 }
 
 /// An open block.
-struct Block {
-    kind: Kind,
+struct OpenBlock {
+    kind: BlockKind,
     /// The number of its branches: the block and each `elif`.
     many: usize,
 }
 
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     If,
     Loop,
 }
 
-impl<'t> Reader<'t> {
-    fn print(&mut self) -> Result<(), Flaw> {
+impl<'t> TemplateParser<'t> {
+    fn parse_print(&mut self) -> Result<(), TemplateFlaw> {
         (self.operators, self.indexes, self.marks_literals) = (0, 0, true);
-        let Printing { tildes, joins, is_whole } = self.expression()?;
+        let PrintedParts { tildes, joins, is_whole } = self.parse_expression()?;
         if !is_whole {
             self.marks.extend(tildes.into_iter().map(|at| (at, SEPARATE)));
             self.marks.extend(joins.into_iter().map(|at| (at, PRINTED)));
         }
-        self.expect(&Token::VariableEnd)
+        self.expect_token(&Token::VariableEnd)
     }
 
-    fn block(&mut self) -> Result<(), Flaw> {
+    fn parse_block(&mut self) -> Result<(), TemplateFlaw> {
         (self.operators, self.indexes) = (0, 0);
-        let word = self.word()?;
+        let word = self.parse_word()?;
         self.marks_literals = matches!(word, "for" | "set");
         match word {
-            "if" => self.open(Kind::If)?.expression().map(drop),
-            "elif" => self.open_elif()?.expression().map(drop),
-            "for" => self.open(Kind::Loop)?.entries()?.expression().map(drop),
-            "set" => self.variable()?.expression().map(drop),
+            "if" => self.open_block(BlockKind::If)?.parse_expression().map(drop),
+            "elif" => self.open_elif()?.parse_expression().map(drop),
+            "for" => self.open_block(BlockKind::Loop)?.parse_loop_variables()?.parse_expression().map(drop),
+            "set" => self.parse_assigned_variable()?.parse_expression().map(drop),
             "else" => Ok(()),
             "endif" | "endfor" => {
                 self.blocks.pop();
                 Ok(())
             }
-            other => Err(self.refused("not allowed", format!("the block {other:?}"))),
+            other => Err(self.not_allowed("not allowed", format!("the block {other:?}"))),
         }?;
-        self.expect(&Token::BlockEnd)
+        self.expect_token(&Token::BlockEnd)
     }
 
-    fn open(&mut self, kind: Kind) -> Result<&mut Self, Flaw> {
-        self.blocks.push(Block { kind, many: 1 });
-        self.no_deeper()
+    fn open_block(&mut self, kind: BlockKind) -> Result<&mut Self, TemplateFlaw> {
+        self.blocks.push(OpenBlock { kind, many: 1 });
+        self.check_depth()
     }
 
-    fn open_elif(&mut self) -> Result<&mut Self, Flaw> {
+    fn open_elif(&mut self) -> Result<&mut Self, TemplateFlaw> {
         if let Some(block) = self.blocks.last_mut() {
             block.many += 1;
         }
-        self.no_deeper()
+        self.check_depth()
     }
 
-    fn no_deeper(&mut self) -> Result<&mut Self, Flaw> {
-        let loops = self.blocks.iter().filter(|block| block.kind == Kind::Loop).count();
+    fn check_depth(&mut self) -> Result<&mut Self, TemplateFlaw> {
+        let loops = self.blocks.iter().filter(|block| block.kind == BlockKind::Loop).count();
         let blocks: usize = self.blocks.iter().map(|block| block.many).sum();
         if loops > LOOPS {
-            return Err(self.refused("too deep", format!("more than {LOOPS} nested loops")));
+            return Err(self.not_allowed("too deep", format!("more than {LOOPS} nested loops")));
         }
         if blocks > BLOCKS {
-            return Err(self.refused("too deep", format!("more than {BLOCKS} nested blocks")));
+            return Err(self.not_allowed("too deep", format!("more than {BLOCKS} nested blocks")));
         }
         Ok(self)
     }
 
     /// Parses the loop variables.
-    fn entries(&mut self) -> Result<&mut Self, Flaw> {
+    fn parse_loop_variables(&mut self) -> Result<&mut Self, TemplateFlaw> {
         loop {
-            self.word()?;
+            self.parse_word()?;
             match self.next() {
                 Some(Token::Comma) => {}
                 Some(Token::Ident("in")) => return Ok(self),
-                _ => return Err(self.unexpected()),
+                _ => return Err(self.unexpected_token()),
             }
         }
     }
 
     /// Parses a variable and its `=`.
-    fn variable(&mut self) -> Result<&mut Self, Flaw> {
-        self.word()?;
-        self.expect(&Token::Assign)?;
+    fn parse_assigned_variable(&mut self) -> Result<&mut Self, TemplateFlaw> {
+        self.parse_word()?;
+        self.expect_token(&Token::Assign)?;
         Ok(self)
     }
 
-    fn word(&mut self) -> Result<&'t str, Flaw> {
+    fn parse_word(&mut self) -> Result<&'t str, TemplateFlaw> {
         match self.next() {
             Some(Token::Ident(word)) => Ok(word),
-            _ => Err(self.unexpected()),
+            _ => Err(self.unexpected_token()),
         }
     }
 
-    fn expect(&mut self, token: &Token<'_>) -> Result<(), Flaw> {
+    fn expect_token(&mut self, token: &Token<'_>) -> Result<(), TemplateFlaw> {
         if self.skip(token) {
             return Ok(());
         }
         self.next();
-        Err(self.unexpected())
+        Err(self.unexpected_token())
     }
 
     /// Consumes the next token if it is of this kind.
@@ -263,18 +263,18 @@ impl<'t> Reader<'t> {
     }
 
     /// The span of the last token that was read, or of the last token of all.
-    fn span(&self) -> Option<Span> {
+    fn last_span(&self) -> Option<Span> {
         let at = self.at.min(self.tokens.len()).checked_sub(1)?;
         Some(self.tokens[at].1)
     }
 
-    fn unexpected(&self) -> Flaw {
+    fn unexpected_token(&self) -> TemplateFlaw {
         let token = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         let what = token.map_or("end of the template".into(), |(token, _)| token.to_string());
-        self.refused("syntax error", format!("unexpected {what}"))
+        self.not_allowed("syntax error", format!("unexpected {what}"))
     }
 
-    fn refused(&self, kind: &'static str, detail: String) -> Flaw {
-        Flaw::refused(kind, self.span().map_or(1, |span| span.start_line), detail)
+    fn not_allowed(&self, kind: &'static str, detail: String) -> TemplateFlaw {
+        TemplateFlaw::not_allowed(kind, self.last_span().map_or(1, |span| span.start_line), detail)
     }
 }

@@ -9,8 +9,8 @@ use std::thread;
 use serde_json::{Value as Json, json};
 
 use super::compiled::ROOM;
-use super::known::Known;
-use super::{Scene, Source, TargetScene, Text, check};
+use super::known::LazyTemplate;
+use super::{TargetVariables, TemplateSource, TemplateVariables, TextKind, check_sources};
 
 /// Half of a worker's stack. Test threads have 2 MiB as well.
 const STACK: usize = 1024 * 1024;
@@ -36,10 +36,10 @@ impl std::fmt::Display for Outcome {
 fn outcome(source: &str, params: &Json) -> Outcome {
     let (source, params) = (source.to_owned(), params.clone());
     let work = move || {
-        let source = Source { text: Text::Body, source: &source };
-        let saved = check(std::iter::once(source));
-        let (stored, kept) = (Known::default(), AtomicUsize::new(0));
-        let is_sound = stored.flaw(source, &kept).is_none();
+        let source = TemplateSource { text: TextKind::Body, source: &source };
+        let saved = check_sources(std::iter::once(source));
+        let (stored, kept) = (LazyTemplate::default(), AtomicUsize::new(0));
+        let is_sound = stored.first_flaw(source, &kept).is_none();
         let text = stored.render(source, &scene(&params), &kept);
         assert!(is_sound || saved.is_err() && text.is_err(), "what cannot be read is not saved: {source:?}");
         match (saved, text) {
@@ -51,13 +51,13 @@ fn outcome(source: &str, params: &Json) -> Outcome {
     thread::Builder::new().stack_size(STACK).spawn(work).unwrap().join().unwrap()
 }
 
-fn scene(params: &Json) -> Scene<'_> {
+fn scene(params: &Json) -> TemplateVariables<'_> {
     let sender = json!({ "id": "ben", "name": "Ben", "avatarUrl": null, "locale": "de" });
-    Scene {
+    TemplateVariables {
         params,
         data: params,
         sender,
-        target: Some(TargetScene { r#type: "doc", id: "7" }),
+        target: Some(TargetVariables { r#type: "doc", id: "7" }),
         action: Some("like"),
         shown: None,
     }
@@ -149,15 +149,16 @@ fn what_fails_on_a_notification_is_told_without_what_is_in_it() {
 #[test]
 fn a_text_is_as_long_as_one_that_is_sent() {
     let params = json!({ "text": "é".repeat(ROOM / 2) });
-    let shown = |text: Text, source: &str| {
-        let rendered = Known::default().render(Source { text, source }, &scene(&params), &AtomicUsize::new(0));
-        text.shown(&rendered.ok()?)
+    let shown = |text: TextKind, source: &str| {
+        let rendered =
+            LazyTemplate::default().render(TemplateSource { text, source }, &scene(&params), &AtomicUsize::new(0));
+        text.clean_rendered(&rendered.ok()?)
     };
-    assert_eq!(shown(Text::Title, "{{ params.text }}"), Some("é".repeat(255) + "…"));
-    assert_eq!(shown(Text::Title, &"é".repeat(256)), Some("é".repeat(256)));
-    assert_eq!(shown(Text::Body, "{{ params.text }}"), Some("é".repeat(ROOM / 2)));
-    assert_eq!(shown(Text::Body, "{{ params.text }}."), None);
-    assert_eq!(shown(Text::Link, "/{{ params.text }}"), None);
+    assert_eq!(shown(TextKind::Title, "{{ params.text }}"), Some("é".repeat(255) + "…"));
+    assert_eq!(shown(TextKind::Title, &"é".repeat(256)), Some("é".repeat(256)));
+    assert_eq!(shown(TextKind::Body, "{{ params.text }}"), Some("é".repeat(ROOM / 2)));
+    assert_eq!(shown(TextKind::Body, "{{ params.text }}."), None);
+    assert_eq!(shown(TextKind::Link, "/{{ params.text }}"), None);
 }
 
 #[test]
@@ -216,10 +217,10 @@ fn what_is_null_is_missing() {
             assert_eq!(shown(source, params), expected, "{source}");
         }
     }
-    let nobody = Scene { sender: Json::Null, target: None, action: None, ..scene(&null) };
+    let nobody = TemplateVariables { sender: Json::Null, target: None, action: None, ..scene(&null) };
     let rendered = |source| {
-        let source = Source { text: Text::Body, source };
-        Known::default().render(source, &nobody, &AtomicUsize::new(0)).map_err(|flaw| flaw.kind)
+        let source = TemplateSource { text: TextKind::Body, source };
+        LazyTemplate::default().render(source, &nobody, &AtomicUsize::new(0)).map_err(|flaw| flaw.kind)
     };
     assert_eq!(rendered("{{ sender.name or target.id or action or 'nobody' }}").as_deref(), Ok("nobody"));
     assert_eq!(rendered("{% if action == 'like' %}liked{% else %}{{ 'new' }}{% endif %}").as_deref(), Ok("new"));
@@ -268,25 +269,26 @@ fn a_value_turns_nothing_around_it() {
     ] {
         assert_eq!(shown(source, &params), expected, "{source}");
     }
-    let in_form = |text: Text, source: &str| {
-        let rendered = Known::default().render(Source { text, source }, &scene(&params), &AtomicUsize::new(0));
-        text.shown(&rendered.unwrap())
+    let in_form = |text: TextKind, source: &str| {
+        let rendered =
+            LazyTemplate::default().render(TemplateSource { text, source }, &scene(&params), &AtomicUsize::new(0));
+        text.clean_rendered(&rendered.unwrap())
     };
-    assert_eq!(in_form(Text::Link, "/u/{{ params.id }}").unwrap(), "/u/a\u{202E}b");
-    assert_eq!(in_form(Text::Link, "{{ '/u/' ~ params.id|urlencode }}").unwrap(), "/u/a%E2%80%AEb");
+    assert_eq!(in_form(TextKind::Link, "/u/{{ params.id }}").unwrap(), "/u/a\u{202E}b");
+    assert_eq!(in_form(TextKind::Link, "{{ '/u/' ~ params.id|urlencode }}").unwrap(), "/u/a%E2%80%AEb");
     assert_eq!(
         in_form(
-            Text::LetterHtml,
+            TextKind::LetterHtml,
             "<a title='>' href=\"/u/{{ params.rtl }}\"><b>{{ params.ltr }}</b> א</a><!-- ' --> {{ '<' ~ params.count }}"
         ),
         Some("<a title='>' href=\"/u/בן\"><b>\u{2068}Ben\u{2069}</b> א</a><!-- ' --> &lt;\u{2068}5\u{2069}".into())
     );
     assert_eq!(
-        in_form(Text::Title, "a\n {{ params.lines }}\u{2028}\0b").unwrap(),
+        in_form(TextKind::Title, "a\n {{ params.lines }}\u{2028}\0b").unwrap(),
         "a  \u{2068}בן\u{202E} x\u{202C}\u{2069} b"
     );
-    assert_eq!(in_form(Text::Title, "{{ params.turn|replace('Mallory', '\u{200B}') }}"), None);
-    assert_eq!(in_form(Text::Body, "a\r\nb\u{2028}c\u{1}").unwrap(), "a\r\nb\nc");
+    assert_eq!(in_form(TextKind::Title, "{{ params.turn|replace('Mallory', '\u{200B}') }}"), None);
+    assert_eq!(in_form(TextKind::Body, "a\r\nb\u{2028}c\u{1}").unwrap(), "a\r\nb\nc");
 }
 
 #[test]
@@ -303,7 +305,7 @@ fn texts_are_cut_where_people_see_a_character_end() {
     ] {
         assert_eq!(shown(source, &params), expected, "{source}");
     }
-    let title = |text: &str| Text::Title.shown(text).unwrap();
+    let title = |text: &str| TextKind::Title.clean_rendered(text).unwrap();
     assert_eq!(title(&format!("{}{family}", "x".repeat(252))), format!("{}…", "x".repeat(252)));
     assert_eq!(title(&format!("a{}", "\u{301}".repeat(300))), "…");
     let long = title(&format!("x\u{2068}{}\u{2069}", "א".repeat(300)));

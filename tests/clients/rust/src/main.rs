@@ -1,5 +1,5 @@
-//! A program with an inbox: it reads its unread items and marks them read, with operations that the compiler has checked.
-//! Usage: tidings-clients-rust URL TOKEN USER TITLE, where the one unread item of the user has this title.
+//! A program with an inbox: it reads its unread items and marks them read, with operations that the compiler has
+//! checked. Usage: tidings-clients-rust URL TOKEN USER TITLE, where the one unread item of the user has this title.
 
 mod operations;
 
