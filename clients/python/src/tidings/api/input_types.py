@@ -22,38 +22,38 @@ from .enums import (
 
 
 class CreateWebhookEndpointInput(BaseModel):
-    """Where a tenant's events go."""
+    """A new webhook endpoint."""
 
     alarm: Optional["OutboundAlarmInput"] = None
-    "Whom it tells that it was disabled; the log and the figures where it is left out."
+    "Sent when the endpoint is disabled. Default: only the log and the metrics report it."
     events: Optional[list[WebhookEvent]] = None
-    "What it wants to hear of; 20 entries at most. Where it is left out: published, amended and retracted."
+    "The events to receive, 20 entries at most. Default: published, amended and retracted."
     full: Optional[bool] = False
-    "Whether it is sent the texts of notifications, too, as readers see them. Otherwise ids, types, targets and times alone."
+    "Whether events contain the texts of notifications as readers see them. Default: only ids, types, targets and\ntimes."
     url: str
-    "Absolute https URL of at most 2,048 bytes, without user name, password and fragment, whose host is on the public internet or allowed by\nwhoever runs the server."
+    "Absolute https URL of at most 2,048 bytes, without user name, password and fragment. Its host must be public,\nor allowed by `TIDINGS_EGRESS_ALLOW`."
 
 
 class DigestTimeInput(BaseModel):
-    """When somebody is told in one letter what they have not read."""
+    """The time of a user's digest: one email with all unread items."""
 
     at: str
     "A time of day, from `00:00` to `23:59`."
     weekday: Optional[Weekday] = None
-    "The one day of the week; each where it is left out."
+    "The day of the week. Default: every day."
 
 
 class InboxFilter(BaseModel):
-    """What to list; conditions left out do not count."""
+    """Filter of an inbox. Items must match all given conditions."""
 
     action: Optional[str] = None
-    "What happened to the target."
+    "The action on the target."
     kinds: Optional[list[NotificationKind]] = None
-    "Of one of these kinds."
+    "Kinds of notifications."
     read: Optional[bool] = None
     "True: only read, false: only unread, null: both."
     sender: Optional[str] = None
-    "The partner's id of a user."
+    "Your id of the sender."
     since: Optional[datetime] = None
     "Published at or after this instant."
     state: Optional[InboxState] = InboxState.INBOX
@@ -67,161 +67,161 @@ class InboxFilter(BaseModel):
 
 
 class InboxItemMatch(BaseModel):
-    """Which items a bulk mark is about; conditions left out do not count."""
+    """Items of a bulk mark. They must match all given conditions."""
 
     target: Optional["TopicTargetInput"] = None
     "About this target."
     types: Optional[list[str]] = None
     "Codes of message types."
     up_to: Optional[str] = Field(alias="upTo", default=None)
-    "Up to and including the item at this cursor: what arrives during the click stays as it is."
+    "Up to and including the item at this cursor, so that items that arrive during the click stay as they are."
 
 
 class InboxItemSelector(BaseModel):
-    """Which items of an inbox: either some, or all that match."""
+    """Items of an inbox: by ids, or all that match."""
 
     ids: Optional[list[str]] = None
-    "At most 1,000. An item that was deleted or has expired is passed over."
+    "At most 1,000 ids. Deleted and expired items are skipped."
     matching: Optional["InboxItemMatch"] = None
-    "Every item that matches; an empty match is the whole inbox."
+    "Every item that matches. An empty match selects the whole inbox."
 
 
 class ListenerChoice(BaseModel):
-    """Who hears."""
+    """A subscriber."""
 
     group: Optional[str] = None
-    "All members of the group with this code, whoever they are when something happens. SERVICE, ADMIN."
+    "All who are members of the group with this code when a reminder is published. SERVICE, ADMIN."
     user: Optional[str] = None
-    "A user, by the partner's own id; USER can name only themselves."
+    "A user, by your id. USER can name only themselves."
 
 
 class MailRelayInput(BaseModel):
-    """All of a relay."""
+    """All settings of a relay."""
 
     alarm: Optional["OutboundAlarmInput"] = None
-    "Whom it tells that it was disabled; the log and the figures where it is left out."
+    "Sent when the relay is disabled. Default: only the log and the metrics report it."
     from_: str = Field(alias="from")
-    "The address that mail comes from: `ada@example.com`, or `Ada <ada@example.com>`."
+    "The sender's address: `ada@example.com`, or `Ada <ada@example.com>`."
     link_base: Optional[str] = Field(alias="linkBase", default=None)
-    "What links of notifications that are paths belong to: an absolute http(s) URL."
+    "Base URL for links that are paths: an absolute http(s) URL."
     reply_to: Optional[str] = Field(alias="replyTo", default=None)
-    "Where answers go, where that is another address."
+    "Address for replies, if it differs."
     url: str
-    "`smtps://user:password@host:465`, or `smtp://user:password@host:587`, which begins to encrypt before anything is told; without\nencryption by `?tls=none`, where whoever runs the server has allowed the host. User name and password are percent-encoded, and kept\nsealed."
+    "`smtps://user:password@host:465`, or `smtp://user:password@host:587`, which requires STARTTLS. `?tls=none`\nsends without encryption, if `TIDINGS_EGRESS_ALLOW` lists the host. User name and password are percent-encoded,\nand stored sealed."
 
 
 class MessageDeliveryRuleInput(BaseModel):
-    """How what is sent under a type leaves the inbox: at most one rule for each channel."""
+    """How notifications of a type leave the inbox by one channel. At most one rule per channel."""
 
     channel: DeliveryChannel
-    "By what."
+    "The channel."
     condition: Optional[DeliveryCondition] = DeliveryCondition.IF_UNREAD
     "Which items."
     delay_seconds: Optional[int] = Field(alias="delaySeconds", default=None)
-    "How long after publication: 300 where it is left out, at most 2,592,000, which are 30 days. With `digest` 0, and nothing else."
+    "Seconds after publication. Default: 300, or 0 with `digest`, which allows nothing else. At most 2,592,000 (30\ndays)."
     digest: Optional[bool] = False
-    "Whether they go into their user's next digest, and not each by itself: one letter at the hour of `UserProfileInput.digest` with what is\nunread then. Of EMAIL and `IF_UNREAD` alone, without `letter`."
+    "Whether items wait for the user's next digest instead of being sent one by one: one email with all unread items,\nat the time of `UserProfileInput.digest`. Only with EMAIL and `IF_UNREAD`, without `letter`."
     letter: Optional["MessageLetterInput"] = None
-    "What its letters say, of EMAIL alone; what its items do where it is left out."
+    "Templates of the email; only with EMAIL. Default: the item's texts."
     wechat: Optional["WeChatTemplateInput"] = None
-    "What the message is made of: needed for `WECHAT`, and for no other."
+    "The WeChat template message. Required for `WECHAT`, forbidden for other channels."
 
 
 class MessageLetterInput(BaseModel):
-    """Templates of what letters say; at most 16 KiB each. One that does not compile is refused."""
+    """Templates of an email, at most 16 KiB each. One that does not compile is refused."""
 
     html: Optional[str] = None
-    "Instead of the item's body in the HTML of the letter, between its heading and its button; what it speaks of is escaped in it. Where\nit is left out the text stands there."
+    "Replaces the item's body in the HTML part, between heading and button. Variables are escaped. Default: the text."
     subject: Optional[str] = None
-    "Instead of the item's title; the title where it is left out. It is cut to 256 characters."
+    "Replaces the item's title. The result is cut to 256 characters. Default: the title."
     text: Optional[str] = None
-    "Instead of the item's body; the body where it is left out. The link follows it."
+    "Replaces the item's body. The link follows it. Default: the body."
 
 
 class MessageTemplateInput(BaseModel):
-    """Templates of a type; at most 16 KiB each, with at most 1,000 names, values and signs in braces. One that does not compile is
-    refused."""
+    """Templates of a type, at most 16 KiB each, with at most 1,000 names, values and symbols in braces. One that does not
+    compile is refused."""
 
     body: Optional[str] = None
-    "Renders the body; as the sender wrote it where it is left out."
+    "Renders the body. Default: the body as sent."
     link: Optional[str] = None
-    "Renders the link; as the sender wrote it where it is left out."
+    "Renders the link. Default: the link as sent."
     title: str
     "Renders the title."
 
 
 class MessageTypeInput(BaseModel):
-    """All of a type: what is left out goes back to its default."""
+    """A whole message type. Absent fields get their defaults."""
 
     code: str
-    "1 to 128 characters; the type with this code is changed, or made."
+    "Code of the type to create or change, 1 to 128 characters."
     delivery: Optional[list["MessageDeliveryRuleInput"]] = None
-    "How what is sent under it leaves the inbox; not at all where it is left out. Counts for what is published afterwards."
+    "Rules for delivery outside of the inbox. Default: none. Applies to notifications published afterwards."
     group: Optional[str] = None
-    "Free label under which a UI groups types; 1 to 128 characters."
+    "Free label for grouping types in a UI, 1 to 128 characters."
     icon: Optional[str] = None
-    "What user interfaces show beside its title: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an absolute\nhttps URL; 256 characters at most."
+    "Icon beside the title in user interfaces: a name that they know (letters, digits, `-`, `_`, `.` and `:`), or an\nabsolute https URL; at most 256 characters."
     mandatory: Optional[bool] = False
-    "Users cannot switch it off, neither by type nor by action."
+    "True: users cannot switch it off, neither by type nor by action."
     position: Optional[int] = 0
     "Order in overviews, ascending; ties by code."
     read_policy: Optional[ReadPolicy] = Field(
         alias="readPolicy", default=ReadPolicy.MANUAL
     )
-    "How its items come to be read."
+    "How its items become read."
     template: Optional["MessageTemplateInput"] = None
-    "Counts for everything that is read afterwards, also if it was sent before."
+    "Applies to all later reads, also of notifications sent before."
     title: str
-    "1 to 256 characters."
+    "Name for people, 1 to 256 characters."
     ttl_seconds: Optional[int] = Field(alias="ttlSeconds", default=None)
-    "At least 1. Counts for what is published afterwards."
+    "Seconds from publication until items expire, at least 1. Applies to notifications published afterwards."
     ui: Optional[Any] = None
-    "For user interfaces, untouched; 4 KiB of JSON at most."
+    "JSON for user interfaces, at most 4 KiB. The server returns it unchanged."
     users_may_send: Optional[bool] = Field(alias="usersMaySend", default=False)
-    "Users may send messages of it to each other with `sendMessage`, where the server lets the tenant's users (`TIDINGS_USER_MESSAGES`).\nTheir links must be paths; what its template makes of `params` is theirs to choose, too. Not together with `mandatory`."
+    "True: users may send messages of this type to each other with `sendMessage`, if the server allows it for the\ntenant (`TIDINGS_USER_MESSAGES`). Their links must be paths. Users then also choose the `params` of its\ntemplate. Not together with `mandatory`."
 
 
 class NotificationAudienceInput(BaseModel):
-    """Whom an announcement is for."""
+    """Audience of an announcement."""
 
     everyone: Optional[bool] = None
-    "True: all users of the tenant, also those first mentioned within the retention window after it."
+    "True: all users of the tenant, including users first mentioned within the retention window after it."
     groups: Optional[list[str]] = None
-    "Who is in one of these groups when it is published; 1 to 100."
+    "Users who are in one of these groups at publication; 1 to 100 groups."
     users: Optional[list[str]] = None
-    "1 to 10,000 users by name."
+    "1 to 10,000 users, by your ids."
 
 
 class NotificationContentInput(BaseModel):
-    """What a notification says."""
+    """Content of a notification."""
 
     body: Optional[str] = None
-    "16 KiB at most."
+    "At most 16 KiB."
     data: Optional[Any] = None
-    "For the client, untouched; 16 KiB of JSON at most."
+    "JSON for the client, at most 16 KiB. The server returns it unchanged."
     link: Optional[str] = None
-    "Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most."
+    "Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters."
     params: Optional[Any] = None
-    "For the type's template; 16 KiB of JSON at most."
+    "Variables of the type's template, at most 16 KiB of JSON."
     title: Optional[str] = None
     "1 to 256 characters. Required, unless the type has a template."
 
 
 class NotificationFilter(BaseModel):
-    """What to list; conditions left out do not count."""
+    """Filter of sent notifications. They must match all given conditions."""
 
     kinds: Optional[list[NotificationKind]] = None
-    "Of one of these kinds."
+    "Kinds of notifications."
     sender: Optional[str] = None
-    "The partner's id of a user."
+    "Your id of the sender."
     since: Optional[datetime] = None
-    "Published at this instant or later. What is scheduled is not published yet."
+    "Published at this instant or later. Scheduled notifications do not match."
     statuses: Optional[list[NotificationStatus]] = None
-    "In one of these states."
+    "States of notifications."
     target: Optional["TopicTargetInput"] = None
     "About this target."
     text: Optional[str] = None
-    "What its title has in it, wherever, without regard to case; 1 to 256 characters. The title is the one that was sent, and the\ntype's where it was sent without one."
+    "Text anywhere in the title, ignoring case; 1 to 256 characters. The title is the one that was sent, or the\ntype's if it was sent without one."
     types: Optional[list[str]] = None
     "Codes of message types."
     until: Optional[datetime] = None
@@ -229,22 +229,22 @@ class NotificationFilter(BaseModel):
 
 
 class NotificationPatch(BaseModel):
-    """What to change of a notification; what is left out, or null, stays."""
+    """Changes to a notification. Absent and null fields stay."""
 
     body: Optional[str] = None
-    "16 KiB at most."
+    "At most 16 KiB."
     clear: Optional[list[NotificationField]] = None
-    "What to erase of it; nothing that is given as well."
+    "Fields to erase. `BAD_USER_INPUT` if one is also given."
     data: Optional[Any] = None
-    "For the client, untouched; 16 KiB of JSON at most."
+    "JSON for the client, at most 16 KiB. The server returns it unchanged."
     expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
     "In the future."
     link: Optional[str] = None
-    "Where a click leads: an absolute http(s) URL or a path; 2,048 characters at most."
+    "Where a click leads: an absolute http(s) URL or a path, at most 2,048 characters."
     params: Optional[Any] = None
-    "For the type's template; 16 KiB of JSON at most."
+    "Variables of the type's template, at most 16 KiB of JSON."
     publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
-    "Only while it is scheduled. What is past means at once."
+    "Only while it is scheduled. A time in the past means now."
     title: Optional[str] = None
     "1 to 256 characters."
 
@@ -255,29 +255,29 @@ class OutboundAlarmInput(BaseModel):
     group: Optional[str] = "operators"
     "Code of the group."
     type_: str = Field(alias="type")
-    "Code of its message type."
+    "Code of the message type."
 
 
 class OutboundDeadFilter(BaseModel):
-    """Deliveries that were given up."""
+    """Deliveries of an endpoint that were given up."""
 
     endpoint: str
     "The `id` of the endpoint."
     since: Optional[datetime] = None
-    "Of what has happened since then alone."
+    "Only events since then."
 
 
 class OutboundDeadToFilter(BaseModel):
     """Deliveries to users that were given up."""
 
     channel: DeliveryChannel
-    "By what they were to go."
+    "The channel."
     since: Optional[datetime] = None
-    "Of what has happened since then alone; all where it is left out."
+    "Only events since then. Default: all."
 
 
 class OutboundDeliveryFilter(BaseModel):
-    """What to list; conditions left out do not count."""
+    """Deliveries that satisfy all given conditions."""
 
     channel: Optional[OutboundChannel] = None
     "By this channel."
@@ -290,65 +290,65 @@ class OutboundDeliveryFilter(BaseModel):
     states: Optional[list[OutboundDeliveryState]] = None
     "In one of these states."
     user: Optional[str] = None
-    "To the user with this id, the partner's own."
+    "To the user with this id of yours."
 
 
 class OutboundDeliverySelector(BaseModel):
-    """Which deliveries are sent again: these, or those of an endpoint that were given up."""
+    """The deliveries to send again."""
 
     dead: Optional["OutboundDeadFilter"] = None
-    "Those of an endpoint that were given up; 100,000 at most."
+    "The given up ones of an endpoint, 100,000 at most."
     dead_to: Optional["OutboundDeadToFilter"] = Field(alias="deadTo", default=None)
-    "Those to users by a channel that were given up; 100,000 at most."
+    "The given up ones to users by a channel, 100,000 at most."
     ids: Optional[list[str]] = None
-    "Those with these `id`s that were given up or delivered; 1,000 at most."
+    "The given up or delivered ones with these `id`s, 1,000 at most."
 
 
 class QuietHoursInput(BaseModel):
-    """Hours of each day in which nothing goes out to somebody."""
+    """Daily hours without delivery outside of the inbox."""
 
     from_: str = Field(alias="from")
-    "A time of day, from `00:00` to `23:59`."
+    "Start, from `00:00` to `23:59`."
     to: str
-    "Another time of day, up to which it is so. `22:00` to `07:00` goes over midnight."
+    "End, another time of day. `22:00` to `07:00` spans midnight."
 
 
 class SendAnnouncementInput(BaseModel):
-    """Something to say to an audience."""
+    """A notification to an audience."""
 
     audience: "NotificationAudienceInput"
-    "Whom it is for."
+    "The audience."
     content: "NotificationContentInput"
-    "What it says."
+    "The content."
     expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
     "In the future, and after `publishAt`. Default: the type's ttl after publication."
     idempotency_key: Optional[str] = Field(alias="idempotencyKey", default=None)
-    "1 to 128 characters. A second call with the same key sends nothing and returns the first one's notification; with\nother content it is a CONFLICT. Keys are remembered as long as the notification. The tenant's services and operators\nshare theirs; each user has keys of their own."
+    "1 to 128 characters. A second call with the same key sends nothing and returns the notification of the first;\nwith other content it is `CONFLICT`. Keys are kept as long as the notification. The tenant's services and\noperators share their keys; each user has separate ones."
     publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
-    "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
+    "Publishes within a second of this time instead of at once; at most ten years ahead. A time in the past means at\nonce."
     sender: Optional[str] = None
-    "Who it is from, by the partner's own id; nobody where it is left out."
+    "Your id of the sender. Default: no sender."
     strict: bool = False
-    "True: refused with BAD_USER_INPUT while the type's template has flaws on it, as `previewNotification` shows them, which the error\nnames. False: sent in any case, and readers see what `content` gives in the place of what fails."
+    "True: `BAD_USER_INPUT` if the type's template fails on this notification; the error names the flaws, as\n`previewNotification` returns them. False: it is sent in any case, and readers see the text of `content` instead\nof each part that fails."
     type_: str = Field(alias="type")
     "Code of a message type."
 
 
 class SendMessageInput(BaseModel):
-    """Something to say to one user."""
+    """A notification to one user."""
 
     content: "NotificationContentInput"
-    "What it says."
+    "The content."
     expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
     "In the future, and after `publishAt`. Default: the type's ttl after publication."
     idempotency_key: Optional[str] = Field(alias="idempotencyKey", default=None)
     "As in `SendAnnouncementInput`."
     publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
-    "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
+    "As in `SendAnnouncementInput`."
     receiver: str
-    "Whom it is for, by the partner's own id."
+    "Your id of the receiver."
     sender: Optional[str] = None
-    "Who it is from, by the partner's own id: nobody where it is left out, and USER themselves."
+    "Your id of the sender. Default: no sender, or for USER the token's user, who must be the sender."
     strict: bool = False
     "As in `SendAnnouncementInput`."
     type_: str = Field(alias="type")
@@ -356,7 +356,7 @@ class SendMessageInput(BaseModel):
 
 
 class SendNotificationInput(BaseModel):
-    """One of the three."""
+    """One of the three kinds of notifications."""
 
     announcement: Optional["SendAnnouncementInput"] = None
     "To everyone, to groups or to named users."
@@ -367,123 +367,124 @@ class SendNotificationInput(BaseModel):
 
 
 class SendReminderInput(BaseModel):
-    """Something happened to a target."""
+    """A notification about an action on a target."""
 
     action: str
-    "What happened, such as `comment`; 1 to 128 characters."
+    "The action, such as `comment`; 1 to 128 characters."
     content: "NotificationContentInput"
-    "What it says."
+    "The content."
     expires_at: Optional[datetime] = Field(alias="expiresAt", default=None)
     "In the future, and after `publishAt`. Default: the type's ttl after publication."
     idempotency_key: Optional[str] = Field(alias="idempotencyKey", default=None)
     "As in `SendAnnouncementInput`."
     publish_at: Optional[datetime] = Field(alias="publishAt", default=None)
-    "In the future: scheduled, and published within a second of it to whoever listens then. Within ten years; at once\nwhere it is left out, or past."
+    "As in `SendAnnouncementInput`."
     sender: Optional[str] = None
-    "Who did it; they are never reminded of their own doing. Their followers are reminded too."
+    "Your id of the user who did it. They do not receive the reminder; their followers do."
     strict: bool = False
     "As in `SendAnnouncementInput`."
     target: "TopicTargetInput"
-    "To what it happened."
+    "The target."
     type_: str = Field(alias="type")
     "Code of a message type."
 
 
 class SubscribeTopicInput(BaseModel):
-    """Who hears of what."""
+    """A subscriber, a target and actions on it."""
 
     target: "TopicTargetInput"
-    "What it is about."
+    "The target."
     what: "TopicChoice"
-    "Which actions on it."
+    "The actions."
     who: Optional["ListenerChoice"] = None
-    "Who hears; the token's user where it is left out."
+    "The subscriber. Default: the token's user."
 
 
 class TopicChoice(BaseModel):
-    """Which actions on a target to hear of."""
+    """The actions to subscribe to."""
 
     actions: Optional[list[str]] = None
-    "These, 1 to 100."
+    "These actions, 1 to 100."
     reason: Optional[str] = None
-    "Those of a reason of the catalogue, by its code."
+    "The actions of a reason of the catalogue, by its code."
 
 
 class TopicTargetInput(BaseModel):
-    """A target by the partner's own strings, 1 to 128 characters each."""
+    """A target, by your own strings of 1 to 128 characters each."""
 
     external_id: str = Field(alias="externalId")
-    "The partner's own id, among the targets of its type."
+    "Your id among the targets of that kind."
     type_: str = Field(alias="type")
-    "What kind of thing it is, such as `order`."
+    "Kind of the target, such as `order`."
 
 
 class UpdateWebhookEndpointInput(BaseModel):
-    """What to change of an endpoint; what is left out, or null, stays."""
+    """Changes to an endpoint. Absent and null fields stay."""
 
     alarm: Optional["OutboundAlarmInput"] = None
-    "Whom it tells that it was disabled."
+    "Sent when the endpoint is disabled."
     clear: Optional[list[WebhookEndpointField]] = None
-    "What to erase of it; nothing that is given as well."
+    "Fields to erase. `BAD_USER_INPUT` if one is also given."
     events: Optional[list[WebhookEvent]] = None
-    "All that it wants to hear of from now on; 20 entries at most."
+    "All events to receive from now on, 20 entries at most."
     full: Optional[bool] = None
-    "Whether it is sent the texts of notifications, too."
+    "Whether events contain the texts of notifications."
     url: Optional[str] = None
-    "As of a new one. Another one is tried at once, whatever was wrong with the one before."
+    "As for a new endpoint. A new URL is tried at once, in any state of the previous one."
 
 
 class UserContactInput(BaseModel):
     """An address of a user."""
 
     email: Optional[str] = None
-    "For mail: `ada@example.com`, 254 bytes at the most."
+    "Email address such as `ada@example.com`, at most 254 bytes."
     wechat_open_id: Optional[str] = Field(alias="wechatOpenId", default=None)
-    "For WeChat: the `openid` by which the tenant's official account knows them; 1 to 128 letters, digits, `-` and `_`."
+    "The user's `openid` at the tenant's WeChat official account: 1 to 128 letters, digits, `-` and `_`."
 
 
 class UserProfileInput(BaseModel):
-    """What to change of a user's profile; what is left out, or null, stays."""
+    """Changes to a user's profile. Absent and null fields stay."""
 
     avatar_url: Optional[str] = Field(alias="avatarUrl", default=None)
     "An absolute http(s) URL or a path."
     clear: Optional[list[ProfileField]] = None
-    "What to erase of it; nothing that is given as well."
+    "Fields to erase. `BAD_USER_INPUT` if one is also given."
     contacts: Optional[list["UserContactInput"]] = None
-    "Where they are reached outside: all of their addresses, five at the most. Nobody is shown them but the user, services and operators."
+    "All of the user's addresses outside of the inbox, at most five. Visible only to the user, services and\noperators."
     digest: Optional["DigestTimeInput"] = None
-    "When they are sent digests (`MessageDeliveryRuleInput.digest`), by the same clocks; at 08:00 of each day where nothing is said. One that\nis waited for already comes no later than it was due."
+    "Time of digests (`MessageDeliveryRuleInput.digest`) in the same zone. Default: 08:00 every day. A digest that is\nalready scheduled is not postponed."
     id: str
-    "The partner's own id of the user; 1 to 128 characters."
+    "Your id of the user, 1 to 128 characters."
     locale: Optional[str] = None
-    "BCP 47."
+    "BCP 47 language tag."
     name: Optional[str] = None
     "1 to 256 characters."
     quiet: Optional["QuietHoursInput"] = None
-    "When nothing leaves the inbox for them, by the clocks of `timeZone`, or of UTC where they have none. What falls due then goes out when\nit is over, as far as it is still wanted; what is of mandatory types goes out at once."
+    "Quiet hours in `timeZone`, or in UTC without one. A delivery that falls due in them goes out at their end, if it\nstill applies; mandatory types go out at once."
     time_zone: Optional[str] = Field(alias="timeZone", default=None)
-    "Where they are, by IANA's name of it, such as `Europe/Berlin`."
+    "IANA time zone, such as `Europe/Berlin`."
 
 
 class WeChatFieldInput(BaseModel):
-    """A field of a template of WeChat."""
+    """A field of a WeChat template."""
 
     name: str
-    "As the template names it, without `.DATA`: `thing1`. 1 to 128 letters, digits, `-` and `_`."
+    "Its name in the template without `.DATA`, such as `thing1`: 1 to 128 letters, digits, `-` and `_`."
     value: str
-    "Renders its value; 2,000 bytes at most. It is cut to what its kind, by which the name begins, holds: `thing` 20 characters, `phrase`\n5, `character_string` 32; and is `-` where it would be empty."
+    "Renders its value, at most 2,000 bytes. The name begins with the kind of the field, and the server cuts the\nvalue to the limit of that kind: `thing` 20 characters, `phrase` 5, `character_string` 32. An empty value\nbecomes `-`."
 
 
 class WeChatTemplateInput(BaseModel):
-    """A template message of WeChat: MiniJinja as in `MessageTemplate`, with `title` and `body`, what the item shows, in scope as well. What
-    does not compile is refused; a message of which one fails is given up, and its `lastError` names the field."""
+    """A WeChat template message, made of MiniJinja templates as in `MessageTemplate`. The item's `title` and `body` are in
+    scope, too. A template that does not compile is refused. If one fails on an item, the server gives up the message,
+    and its `lastError` names the field."""
 
     fields: list["WeChatFieldInput"]
-    "What fills its fields: 1 to 20, of at most 16 KiB as JSON."
+    "Values of its fields: 1 to 20, at most 16 KiB as JSON."
     link: Optional[str] = None
-    "Renders where a click leads; where the item leads where it is left out. 2,000 bytes at most."
+    "Renders the link, at most 2,000 bytes. Default: the item's link."
     template_id: str = Field(alias="templateId")
-    "The template's id in the tenant's account: 1 to 128 letters, digits, `-` and `_`."
+    "Id of the template in the tenant's account: 1 to 128 letters, digits, `-` and `_`."
 
 
 CreateWebhookEndpointInput.model_rebuild()
