@@ -177,7 +177,7 @@ async fn act_delete(app: &crate::support::TestApp, endpoint: &super::Endpoint) {
 #[tokio::test]
 async fn private_addresses_are_reached_by_nobody() {
     let closed = |config: &mut tidings::config::ServerConfig| {
-        config.egress.allow = tidings::config::AllowedDestinations::default()
+        config.egress.allow = tidings::config::AllowedDestinations::default();
     };
     with_settings(Kind::Sqlite, closed, async |app| {
         app.admin().define_type("news").await;
