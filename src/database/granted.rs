@@ -20,7 +20,7 @@ impl Database {
         Ok(all.saturating_sub_unsigned(own as u64))
     }
 
-    /// Fails with `Config` if another client is connected. On a SQLite file, [`super::Held`] prevents that.
+    /// Fails with `Config` if another client is connected. On a SQLite file, [`super::FileLock`] prevents that.
     pub async fn check_no_other_clients(&self) -> Result<()> {
         match self.count_other_clients().await? {
             0 => Ok(()),

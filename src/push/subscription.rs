@@ -53,7 +53,7 @@ impl PushSubscription {
         Ok(Self { origin: safe_origin(&endpoint), endpoint, point, secret })
     }
 
-    /// Restores a subscription from its endpoint and the stored [`stored_keys`](Self::keys).
+    /// Restores a subscription from its endpoint and the stored [`stored_keys`](Self::stored_keys).
     pub fn from_stored(endpoint: &str, keys: &str) -> Option<Self> {
         let all: [u8; POINT + SECRET] = decode_base64url(keys)?;
         let (point, secret) = all.split_at(POINT);

@@ -98,7 +98,7 @@ pub trait Transport: Send + Sync + 'static {
         std::future::ready(Ok(Some(false)))
     }
 
-    /// When the next row is due for [`fan_out`](Self::expand).
+    /// When the next row is due for [`fan_out`](Self::fan_out).
     fn next_fan_out_at(txn: &Transaction, lane: i64) -> impl Future<Output = Result<Option<Millis>>> + Send {
         let _ = (txn, lane);
         std::future::ready(Ok(None))

@@ -79,7 +79,7 @@ pub async fn record_inbox_change(txn: &Transaction, tenant: &Tenant, users: &[Us
     Ok(())
 }
 
-/// Like [`changed`], when a user has looked at the whole inbox up to a seq.
+/// Like [`record_inbox_change`], when a user has looked at the whole inbox up to a seq.
 pub async fn record_inbox_seen(txn: &Transaction, tenant: &Tenant, user: UserId, upto: Seq) -> Result<()> {
     let newer = Expr::case(Column::SeenSeq.lt(upto), upto).finally(Expr::col(Column::SeenSeq));
     let change = User::update_of_user(user).col_expr(Column::Version, Expr::col(Column::Version).add(1));

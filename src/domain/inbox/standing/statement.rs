@@ -97,8 +97,8 @@ pub fn push_positions(
     sql.push(" LIMIT 1000000");
 }
 
-/// Adds the columns of a [`Stamp`](crate::model::proof::Stamp) for user `u` of tenant `t`: one probe of `inbox_item`'s
-/// key.
+/// Adds the columns of [`InboxVersions`](crate::model::proof::InboxVersions) for user `u` of tenant `t`: one probe of
+/// the key of `inbox_item`.
 pub fn push_versions(sql: &mut SqlBuilder, user: SqlOperand<'_>) {
     sql.push(", u.version AS h_user_version, t.text_version AS h_texts, ");
     sql.push("COALESCE((SELECT i.seq FROM inbox_item i WHERE i.user_id = ");
