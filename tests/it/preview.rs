@@ -150,7 +150,7 @@ on_every_database! {
         let spoil = mend.replace("An order", "{{ params.nothing }}");
         app.beside().await.admin().ask(&spoil, json!({})).await;
         let why = service.refused(send, json!({ "params": {} })).await;
-        assert!(why.contains("fails on this: title: "), "{why}");
+        assert!(why.contains("fail: title: "), "{why}");
         // The one that was sent now falls back to the title of its type.
         assert_eq!(app.user("new").titles(json!({})).await, ["Orders"]);
         // A type without a template has no flaws.
