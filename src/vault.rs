@@ -34,7 +34,7 @@ struct VaultKey {
 
 impl Debug for VaultKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("VaultKey").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -50,7 +50,7 @@ impl DecryptedSecret {
 
 impl Debug for DecryptedSecret {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
+        f.write_str("DecryptedSecret")
     }
 }
 

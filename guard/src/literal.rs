@@ -301,11 +301,11 @@ mod tests {
     #[test]
     fn what_is_no_character_is_named_with_its_place() {
         for (literal, column, word) in [
-            (r#""ab\ud83d""#, 11, "by half"),
-            (r#""\ud83d\u0041""#, 9, "by half"),
-            (r#""\ude00\ud83d""#, 9, "by half"),
-            (r#""\ud83d\u{de00}""#, 9, "by half"),
-            (r#""é\u{d83d}\u{de00}""#, 10, "no half"),
+            (r#""ab\ud83d""#, 11, "half a surrogate pair: "),
+            (r#""\ud83d\u0041""#, 9, "half a surrogate pair: "),
+            (r#""\ude00\ud83d""#, 9, "half a surrogate pair: "),
+            (r#""\ud83d\u{de00}""#, 9, "half a surrogate pair: "),
+            (r#""é\u{d83d}\u{de00}""#, 10, "not half a surrogate pair"),
             (r#""\u{110000}""#, 9, "10FFFF"),
             (r#""\u{fffffffffff}""#, 9, "10FFFF"),
             (r#""\u{}""#, 9, "10FFFF"),

@@ -29,7 +29,7 @@ struct JwksKey {
 
 impl std::fmt::Debug for JwksKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Key").field("id", &self.id).field("algorithm", &self.algorithm).finish_non_exhaustive()
+        f.debug_struct("JwksKey").field("id", &self.id).field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
 }
 

@@ -56,7 +56,7 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_mins(1);
 /// Cached prepared statements per connection. Tidings has about fifty, some of them in ten lengths.
 const STATEMENTS: usize = 500;
 
-/// Opens the database at `url` (`open_sqlite:`, `open_postgres:` or `open_mysql:`) with at most `connections`
+/// Opens the database at `url` (`sqlite:`, `postgres:` or `mysql:`) with at most `connections`
 /// connections.
 ///
 /// Fails with `Config` if the URL has another scheme or the server refuses the connection, and with `Unavailable` if it

@@ -143,7 +143,7 @@ pub struct OpenedConnection<C> {
 
 impl<C: Connection> Debug for ConnectionOpener<C> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("Opener")
+        f.write_str("ConnectionOpener")
     }
 }
 

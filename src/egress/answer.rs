@@ -33,7 +33,7 @@ pub struct EgressResponse {
 /// Omits the body, which is only for the owner of the receiver.
 impl Debug for EgressResponse {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer")
+        f.debug_struct("EgressResponse")
             .field("status", &self.status)
             .field("retry_after", &self.retry_after)
             .finish_non_exhaustive()

@@ -119,7 +119,7 @@ impl EgressClient {
     /// Checks a URL before it is saved: https, or http if the settings list its host; at most 2,048 bytes; no user
     /// name, password or fragment; no forbidden address. Names are resolved at each request, not here.
     ///
-    /// Fails with `BadInput`; the caller adds the field (`Error::within`).
+    /// Fails with `BadInput`; the caller adds the field (`Error::with_field_prefix`).
     pub fn check_url(&self, url: &str) -> Result<Url> {
         self.gate.parse_url(url).map_err(|why| Error::bad_input("", why))
     }

@@ -107,7 +107,7 @@ impl DatabaseFailure {
     }
 
     /// By the extended code; its last byte is the primary code. SQLite waits for BUSY itself, as long as it may. The
-    /// server retries the kinds of BUSY that SQLite does not wait for (`lost_to_another`).
+    /// server retries the kinds of BUSY that SQLite does not wait for (`is_retryable`).
     fn from_sqlite_code(code: u32) -> Option<Self> {
         match (code, code & 0xff) {
             (1032, _) => Some(Self::Moved),

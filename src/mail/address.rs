@@ -17,7 +17,7 @@ const NAME_BYTES: usize = 200;
 /// domain is in lower case, and in Punycode if it is not ASCII. The part before the `@` must be ASCII and stays as it
 /// is.
 ///
-/// Fails with `BadInput`; the caller adds the field (`Error::within`).
+/// Fails with `BadInput`; the caller adds the field (`Error::with_field_prefix`).
 pub fn normalize_address(text: &str) -> Result<String> {
     let wrong = |why: &str| Error::bad_input("", why);
     if text.len() > ADDRESS_BYTES {

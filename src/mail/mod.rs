@@ -66,7 +66,7 @@ impl MailSender {
     /// Checks a relay before it is saved: its address must be allowed, and only hosts that the settings list may go
     /// without encryption. Names are resolved for each connection, not here.
     ///
-    /// Fails with `BadInput`; the caller adds the field (`Error::within`).
+    /// Fails with `BadInput`; the caller adds the field (`Error::with_field_prefix`).
     pub fn check_relay(&self, relay: &SmtpRelay) -> Result<()> {
         self.connector.check_address(relay).map_err(|why| Error::bad_input("", why))
     }

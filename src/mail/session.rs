@@ -43,7 +43,7 @@ pub(super) struct SmtpConnector {
 
 impl Debug for SmtpConnector {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("egress", &self.egress).finish_non_exhaustive()
+        f.debug_struct("SmtpConnector").field("egress", &self.egress).finish_non_exhaustive()
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) struct SmtpSession {
 
 impl Debug for SmtpSession {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("letters", &self.letters).finish_non_exhaustive()
+        f.debug_struct("SmtpSession").field("letters", &self.letters).finish_non_exhaustive()
     }
 }
 

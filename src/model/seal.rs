@@ -81,7 +81,7 @@ pub struct IdCipher(Aes128);
 
 impl std::fmt::Debug for IdCipher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seal")
+        f.write_str("IdCipher")
     }
 }
 

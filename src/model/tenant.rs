@@ -113,6 +113,6 @@ impl TenantBatchers {
 
 impl Debug for TenantBatchers {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("Queues")
+        f.write_str("TenantBatchers")
     }
 }

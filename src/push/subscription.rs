@@ -29,7 +29,7 @@ pub struct PushSubscription {
 /// Shows nothing: anyone who knows the endpoint could send requests to it.
 impl Debug for PushSubscription {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("Subscription")
+        f.write_str("PushSubscription")
     }
 }
 

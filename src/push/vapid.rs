@@ -29,7 +29,7 @@ pub struct VapidKeyPair {
 
 impl Debug for VapidKeyPair {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pair").field("public", &self.public).finish_non_exhaustive()
+        f.debug_struct("VapidKeyPair").field("public", &self.public).finish_non_exhaustive()
     }
 }
 
@@ -52,7 +52,7 @@ pub struct VapidSender {
 
 impl Debug for VapidSender {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("public", &self.public).finish_non_exhaustive()
+        f.debug_struct("VapidSender").field("public", &self.public).finish_non_exhaustive()
     }
 }
 
@@ -88,7 +88,7 @@ struct VapidToken {
 
 impl Debug for VapidTokenCache {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("Tokens")
+        f.write_str("VapidTokenCache")
     }
 }
 

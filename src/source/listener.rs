@@ -36,7 +36,7 @@ pub struct SourceListener {
 
 impl Debug for SourceListener {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listener").field("channel", &self.channel).finish_non_exhaustive()
+        f.debug_struct("SourceListener").field("channel", &self.channel).finish_non_exhaustive()
     }
 }
 

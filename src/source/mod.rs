@@ -80,7 +80,7 @@ pub struct SourceQuery<'a> {
     pub sql: &'a str,
     /// The value of `:now`.
     pub now: DateTime<Utc>,
-    /// The value of `:since_or_epoch`. `None` means the beginning of 1970.
+    /// The value of `:since`. `None` means the beginning of 1970.
     pub since: Option<DateTime<Utc>>,
     /// At most the source's own timeout.
     pub timeout: Duration,

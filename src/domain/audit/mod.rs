@@ -1,8 +1,8 @@
 //! The audit log: which service or operator did what to what, newest first.
 //!
-//! A mutation names its act (`Call::audits`). Its first transaction that changes a row writes the entry as its last
-//! statement (`database/act.rs`), so no operation can forget it. Sends have no entry of their own: `notification`
-//! records the sender, so auditing a send costs nothing, and the list merges both.
+//! A mutation names its act (`CallContext::start_audit`). Its first transaction that changes a row writes the entry as
+//! its last statement (`database/act.rs`), so no operation can forget it. Sends have no entry of their own:
+//! `notification` records the sender, so auditing a send costs nothing, and the list merges both.
 
 mod list;
 mod merge;

@@ -8,7 +8,7 @@
 //!
 //! The delivery loop (`turn`) keeps up to 16 attempts in flight, records results ten times a second, and ends when
 //! nothing is due or after 10 s. An attempt without a recorded result is repeated under the same id: a delivery may
-//! arrive twice, but is never lost. `model::find_delivery` decides when to retry. [`Transport`] is what differs by
+//! arrive twice, but is never lost. `model::delivery` decides when to retry. [`Transport`] is what differs by
 //! kind.
 
 mod disable;
@@ -122,7 +122,7 @@ pub trait Transport: Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Tells the tenant's other destinations that this one was disabled. All of `list_by_kind` are locked.
+    /// Tells the tenant's other destinations that this one was disabled. All of `all` are locked.
     fn on_disabled(
         txn: &Transaction,
         tenant: &Tenant,

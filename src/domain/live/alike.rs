@@ -14,7 +14,7 @@ use crate::domain::overview::{AddResult, OverviewRequest, UserOverview};
 /// For how many wishes the last step is cached.
 const WISHES: usize = 16;
 
-/// The overviews of a room's users. Each names the user it was first read for (see [`UserOverview::seen_by`]).
+/// The overviews of a room's users. Each names the user it was first read for (see [`UserOverview::clone_for_user`]).
 #[derive(Debug, Default)]
 pub(super) struct OverviewInterner {
     /// By outline, a hash of what they show.

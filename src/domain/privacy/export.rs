@@ -1,7 +1,7 @@
 //! Exports everything that is stored about a user, as JSON, in parts of bounded size.
 //!
 //! A part is a read without side effects. The caller asks again for a part that was interrupted, and continues with
-//! `next_list` on any node, at any time.
+//! `next` on any node, at any time.
 
 use chrono::Weekday;
 use entity::ids::{ChannelId, Seq, UserId, ViewId};
@@ -61,8 +61,8 @@ struct ExportSlice {
 
 /// A part of everything that is stored about a user; `None` if the tenant does not know the user. The first part begins
 /// with profile, groups and preferences. Then come subscriptions, follows, views, the inbox (with archived items) and
-/// sent notifications, at most 500 rows per part, and fewer if they are long. The caller passes `next_list` as
-/// `list_after` to get the following part; it is null in the last one.
+/// sent notifications, at most 500 rows per part, and fewer if they are long. The caller passes `next` as
+/// `after` to get the following part; it is null in the last one.
 pub async fn export_user(app: &App, tenant: &Tenant, external_id: &str, after: Option<&str>) -> Result<Option<Value>> {
     check::identifier("id", external_id)?;
     let mut at = after.map_or(Ok(ExportList::Subscriptions.first_place()), |cursor| parse_cursor(tenant, cursor))?;

@@ -42,7 +42,7 @@ struct AccessToken {
 
 impl Debug for AccountTokens {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokens").field("lane", &self.lane).finish_non_exhaustive()
+        f.debug_struct("AccountTokens").field("lane", &self.lane).finish_non_exhaustive()
     }
 }
 

@@ -44,7 +44,7 @@ pub struct CatalogueTemplates {
 
 impl std::fmt::Debug for CatalogueTemplates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Templates")
+        f.write_str("CatalogueTemplates")
     }
 }
 
