@@ -25,14 +25,14 @@ pub async fn find_unsynced(db: &impl ConnectionTrait, users: &[UserId], channels
     Ok(sql.fetch_by_name::<UnsyncedUserRow>(db).await?.into_iter().map(|row| row.id).collect())
 }
 
-/// How many distinct users and memberships groups have; stops at `most` memberships. Ranges of `subscription_channel`.
+/// How many distinct users groups have, and how many memberships.
 #[derive(Debug, FromQueryResult)]
 pub struct MembershipCounts {
     pub users: i64,
-    pub places: i64,
+    pub memberships: i64,
 }
 
-/// Counts [`MembershipCounts`].
+/// Counts them, up to `most` memberships: ranges of `subscription_channel_user`.
 pub async fn count_memberships(
     db: &impl ConnectionTrait,
     channels: &[ChannelId],
@@ -40,7 +40,7 @@ pub async fn count_memberships(
 ) -> Result<Option<MembershipCounts>> {
     let mut sql = SqlBuilder::new(db);
     sql.push(
-        "SELECT count(DISTINCT x.user_id) AS users, count(*) AS places FROM (SELECT s.user_id FROM subscription s ",
+        "SELECT count(DISTINCT x.user_id) AS users, count(*) AS memberships FROM (SELECT s.user_id FROM subscription s ",
     );
     sql.push("WHERE s.channel_id").push_list(channels).push(" LIMIT ").bind(most).push(") x");
     sql.fetch_optional(db).await

@@ -13,8 +13,8 @@ use crate::error::Result;
 /// Deletes a tenant's unused channels of targets, users and deleted groups, in transactions of at most 1,000. Returns
 /// how many. The next subscription creates the channel again.
 ///
-/// Safe while users subscribe: they hold a lock on the channel's row (`open`), and the sweep checks each channel again
-/// once it has the lock.
+/// Safe while users subscribe: they hold a lock on the channel's row (`open_channels`), and the sweep checks each
+/// channel again once it has the lock.
 pub async fn sweep(app: &App, tenant: &Tenant) -> Result<u64> {
     let mut swept = 0;
     for kind in [ChannelKind::Target, ChannelKind::Actor, ChannelKind::Deleted] {

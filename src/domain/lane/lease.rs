@@ -47,7 +47,8 @@ fn is_held(of: &Lane, now: Millis) -> bool {
 }
 
 impl Lease {
-    /// Locks the destination for a step and returns its row. `None` if the lease is lost; the caller must then stop.
+    /// Locks the destination for a step, renews the lease once a third of it has passed, and returns the row. `None` if
+    /// the lease is lost; the caller must then stop.
     pub async fn lock_destination(&self, txn: &Transaction, now: Millis) -> Result<Option<Lane>> {
         let of = Lanes::find_by_id(self.lane).for_update(txn).one(txn).await?;
         let Some(of) = of.filter(|of| of.lease_no == self.lease_no) else { return Ok(None) };

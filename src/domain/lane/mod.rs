@@ -198,9 +198,9 @@ pub enum FailureScope {
 }
 
 impl FailureScope {
-    /// Whether the destination itself is healthy.
-    fn is_destination_healthy(self) -> bool {
-        matches!(self, Self::Deferred | Self::Delivery | Self::Contact | Self::Host)
+    /// Whether the destination takes no other delivery now.
+    fn stops_destination(self) -> bool {
+        matches!(self, Self::Lane | Self::Throttled | Self::Gone | Self::Quota)
     }
 
     /// Whether a retry would fail in the same way.

@@ -331,7 +331,7 @@ impl<C: Transport> DeliveryWorker<C> {
         if let DeliveryResult::Answered(outcome) = &done.what {
             self.last.attempted_at = Some(done.at);
             self.last.status = outcome.status.map(i64::from);
-            if let Some(error) = outcome.error.as_ref().filter(|_| !outcome.blame.is_destination_healthy()) {
+            if let Some(error) = outcome.error.as_ref().filter(|_| outcome.blame.stops_destination()) {
                 self.last.error = Some(error.clone());
                 if outcome.blame == FailureScope::Quota {
                     self.health.pause_until(done.at + outcome.retry_after.unwrap_or_default());

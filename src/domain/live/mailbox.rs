@@ -10,7 +10,8 @@ use crate::error::Error;
 
 /// Items kept for a slow session.
 ///
-/// When it overflows, the session ends and the client resumes from its cursor. Senders never wait.
+/// If the queue of a live session overflows, the session ends and the client resumes from its cursor. During a replay
+/// the queue is dropped instead, and the session reads those items from the database. Senders never wait.
 pub const BACKLOG: usize = 256;
 
 /// State that a room writes and exactly one session reads. The session's waker is stored beside it: with many sessions

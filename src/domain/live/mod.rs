@@ -9,10 +9,10 @@
 //! a version (the catalogue), or is looked for (expiry); then the overview is read again. Each user's overview is sent
 //! at most ten times a second.
 //!
-//! A mailbox holds 256 items and the newest overview (`mailbox`). Senders never wait for a session: one that does not
-//! take its items ends, and resumes from its cursor. Notices never contain what was sent, and a lost notice only makes
-//! sessions late: once a second `poll_changes` compares the end of each log with the last entry heard, and a sixtieth
-//! of all connected users is read again.
+//! A mailbox holds 256 items, and a slot the newest overview (`mailbox`). Senders never wait for a session: one that
+//! does not take its items ends, and resumes from its cursor. Notices never contain what was sent, and a lost notice
+//! only makes sessions late: once a second `poll_changes` compares the end of each log with the last entry heard, and a
+//! sixtieth of all connected users is read again.
 
 mod alike;
 mod contents;

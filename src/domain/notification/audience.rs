@@ -40,7 +40,7 @@ pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) 
             }
             let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
             let members = channel::count_memberships(db, &channels, COUNTED + 1).await?;
-            Ok(members.map_or(counted(0, 0), |of| counted(of.users, of.places)))
+            Ok(members.map_or(counted(0, 0), |of| counted(of.users, of.memberships)))
         }
         Addressees::Users(ids) => {
             let users = ids.iter().collect::<HashSet<_>>().len();

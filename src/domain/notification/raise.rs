@@ -1,4 +1,5 @@
-//! Sends for a rule, and changes notifications of a rule, inside the rule's transactions.
+//! Sends inside the caller's transaction: notifications of rules, and alarms. Also changes the params of a rule's
+//! notifications.
 
 use entity::ids::Seq;
 
@@ -62,7 +63,7 @@ pub async fn send_prepared(
     for outcome in outcomes {
         for outcome in outcome? {
             let DraftOutcome::New(of) = outcome else {
-                return Err(Error::internal("a notification of a rule has no idempotency key"));
+                return Err(Error::internal("a prepared send has no idempotency key"));
             };
             raised.push(*of);
         }

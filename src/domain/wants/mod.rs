@@ -1,4 +1,4 @@
-//! Preferences as SQL conditions. Nothing else decides what users want to receive.
+//! Preferences as SQL conditions. Nothing else decides what an inbox receives.
 
 mod statement;
 

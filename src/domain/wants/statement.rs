@@ -7,7 +7,8 @@ use crate::database::SqlBuilder;
 use crate::domain::tenant::Tenant;
 
 /// Adds the condition that `user` wants a notification. `subject` is the alias of its publication (or of itself), and
-/// `mt` that of its joined type. Only this function and `push_allowed_by_kind` evaluate preferences.
+/// `mt` that of its joined type. Only this file has the SQL of preferences; `preference::merge_with_defaults` repeats
+/// the rule for display.
 ///
 /// Each look-up is one probe of a primary key.
 pub fn push_allowed(sql: &mut SqlBuilder, tenant: &Tenant, user: &str, subject: &str) {

@@ -1,6 +1,6 @@
 //! WeChat: sends inbox items to users who follow a tenant's official account. The destination is the account.
 //!
-//! `dispatch` decides who gets what. This module writes the messages (`write_message`) and has the account's settings
+//! `dispatch` decides who gets what. This module writes the messages (`message`) and has the account's settings
 //! (`account`) and access token (`token`).
 
 mod account;

@@ -1,4 +1,4 @@
-//! Marks of all matching items, and `see`.
+//! Marks of all matching items, and `record_seen`.
 //!
 //! Reading all items of a type raises its read mark instead of touching the items, however many there are.
 

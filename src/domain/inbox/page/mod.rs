@@ -4,9 +4,9 @@
 //! items leave the page short, the server reads the ranges of types and states instead and merges them, which skips any
 //! number of hidden items. A list of some types, or of unread items, uses the ranges at once.
 //!
-//! MySQL and MariaDB use an index range only if its bounds are constants. There, `shelf::Place` writes constants and
-//! sub-selects over a primary key, one `UNION ALL` branch per user and type; elsewhere it writes columns of an outer
-//! query.
+//! MySQL and MariaDB use an index range only if its bounds are constants. There, `shelf::SqlOperand` writes constants
+//! and sub-selects over a primary key, one `UNION ALL` branch per user and type; elsewhere it writes columns of an
+//! outer query.
 
 mod statement;
 mod window;

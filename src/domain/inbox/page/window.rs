@@ -42,7 +42,7 @@ impl ItemFilter {
             .try_for_each(|(field, code)| check::identifier(field, code))
     }
 
-    /// The way to read the first page.
+    /// The strategy that a read tries first. `load_page` goes from `Walk` to `Ranges` if the walk reaches its limit.
     pub fn first_strategy(&self) -> PageStrategy {
         let is_most_of_it = self.types.is_none() && self.read.is_none() && self.side != InboxSide::Archive;
         if is_most_of_it && !self.has_lookup() { PageStrategy::Walk } else { PageStrategy::Ranges }

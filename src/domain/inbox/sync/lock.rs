@@ -31,7 +31,7 @@ pub(super) async fn lock_rows(
     Ok((rows.into_iter().map(|(locked, _)| locked).collect(), head))
 }
 
-/// The users that [`lock`] did not lock.
+/// The users that [`lock_rows`] did not lock.
 pub(super) fn missing_users(users: &[UserId], locked: &[LockedUser]) -> Vec<UserId> {
     if locked.len() == users.len() {
         return Vec::new();
