@@ -250,7 +250,7 @@ impl<Of: AccountView> UserAccount<Of> {
     /// The groups that the user is in, by code.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<UserGroup>> {
         let call = self.private_call(ctx)?;
-        Ok(UserGroup::from_groups(channel::groups_of(call.app, call.tenant, self.row).boxed().await?))
+        Ok(UserGroup::from_groups(channel::load_groups_of_user(call.app, call.tenant, self.row).boxed().await?))
     }
 
     /// The user's switches.

@@ -79,7 +79,7 @@ impl UserGroup {
         let call = CallContext::with_role(ctx, STAFF)?;
         let open = |cursor: &str| call.tenant.seal.decode(seal::IdKind::Row, cursor).map(|(_, user)| UserId(user));
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
-        let (users, goes_on) = channel::group_members(call.app, self.of.channel, slice).boxed().await?;
+        let (users, goes_on) = channel::list_group_members(call.app, self.of.channel, slice).boxed().await?;
         let siblings = UserLoader::for_users(users.clone());
         let members = users.into_iter().map(|user| (user.0, User::in_batch(&siblings, user)));
         Ok(row_connection(call, &slice, members, (goes_on, None)))
@@ -94,7 +94,7 @@ impl GroupQuery {
     /// The tenant's groups, by code. Any role.
     async fn user_groups(&self, ctx: &Context<'_>) -> Result<Vec<UserGroup>> {
         let call = CallContext::from_context(ctx);
-        Ok(UserGroup::from_groups(channel::groups(call.app, call.tenant).await?))
+        Ok(UserGroup::from_groups(channel::load_groups(call.app, call.tenant).await?))
     }
 }
 

@@ -88,7 +88,7 @@ async fn find_node(call: CallContext<'_>, id: &ID) -> Result<Option<Node>> {
             catalogue.type_by_id(TypeId(second)).cloned().map(MessageType).map(Node::MessageType)
         }
         IdKind::Group => {
-            let found = channel::group_by_channel(app, tenant, ChannelId(second)).await?;
+            let found = channel::find_group_by_channel(app, tenant, ChannelId(second)).await?;
             found.map(UserGroup::from_group).map(Node::UserGroup)
         }
         IdKind::Subscription => find_subscription(call, ListenerId::User(user), second).await?,

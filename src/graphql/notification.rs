@@ -246,7 +246,7 @@ impl NotificationAudience<'_> {
     /// The groups among them that still exist, by code.
     async fn groups(&self, ctx: &Context<'_>) -> Result<Vec<UserGroup>> {
         let call = CallContext::from_context(ctx);
-        let mut groups = channel::named_groups(&call.app.db.read, call.tenant, &self.0.groups).await?;
+        let mut groups = channel::find_groups(&call.app.db.read, call.tenant, &self.0.groups).await?;
         Ok(UserGroup::from_groups(self.0.groups.iter().filter_map(|code| groups.remove(code)).collect()))
     }
 

@@ -101,7 +101,7 @@ impl ImportTable for UserImport {
 
     async fn check_rows(&mut self, (app, tenant): &TenantContext, rows: &[UserRow]) -> Result<Vec<(usize, Error)>> {
         let codes: BTreeSet<String> = rows.iter().flat_map(|row| row.groups.clone()).collect();
-        let known = channel::named_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
+        let known = channel::find_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
         let missing = |(place, row): (usize, &UserRow)| {
             let code = row.groups.iter().find(|code| !known.contains_key(*code))?;
             Some((place, Error::bad_input("groups", format!("names no group: {code:?}; create it with saveUserGroup"))))

@@ -29,8 +29,9 @@ pub use close::{close_actor_channel, run_step as close_step};
 pub use follow::{follow, list_following, unfollow};
 pub use group::{
     GroupChannel, add_members, count_members, delete as delete_group, find as find_group,
-    find_by_channel as group_by_channel, find_by_codes as named_groups, list_members as group_members,
-    load_all as groups, load_for_user as groups_of, lock_by_codes as held_groups, remove_members, save as save_group,
+    find_by_channel as find_group_by_channel, find_by_codes as find_groups, list_members as list_group_members,
+    load_all as load_groups, load_for_user as load_groups_of_user, lock_by_codes as lock_groups, remove_members,
+    save as save_group,
 };
 pub use statement::{MembershipCounts, count_memberships};
 pub use sweep::sweep;

@@ -34,7 +34,7 @@ pub async fn audience_size(app: &App, tenant: &Tenant, addressees: &Addressees) 
             Ok(counted(users, users))
         }
         Addressees::Groups(codes) => {
-            let groups = channel::named_groups(db, tenant, codes).await?;
+            let groups = channel::find_groups(db, tenant, codes).await?;
             if let Some(unknown) = codes.iter().find(|code| !groups.contains_key(*code)) {
                 return Err(Error::not_found_at("audience.groups", "group", unknown));
             }

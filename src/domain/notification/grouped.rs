@@ -24,7 +24,7 @@ pub(super) async fn check_groups(
     let mut named: Vec<(usize, Vec<String>)> = inputs.iter().enumerate().filter_map(groups).collect();
     named.retain(|(place, _)| !refused.iter().any(|(of, _)| of == place));
     let codes: BTreeSet<String> = named.iter().flat_map(|(_, codes)| codes.clone()).collect();
-    let known = channel::named_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
+    let known = channel::find_groups(&app.db.read, tenant, &Vec::from_iter(codes)).await?;
     let missing = |(place, codes): &(usize, Vec<String>)| {
         let (at, code) = codes.iter().enumerate().find(|(_, code)| !known.contains_key(*code))?;
         let error = Error::bad_input(

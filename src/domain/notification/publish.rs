@@ -38,7 +38,7 @@ pub(super) async fn load_channels(
     let mut groups: Vec<String> = codes.into_iter().filter_map(group).collect();
     groups.sort_unstable();
     groups.dedup();
-    for (code, group) in channel::held_groups(txn, tenant, &groups).await? {
+    for (code, group) in channel::lock_groups(txn, tenant, &groups).await? {
         channels.insert(ChannelCode::Group(code), ChannelAudience { channel: group.channel, groups: Vec::new() });
     }
     Ok(channels)

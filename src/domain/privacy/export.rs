@@ -106,7 +106,7 @@ fn parse_cursor(tenant: &Tenant, cursor: &str) -> Result<(ExportList, i64)> {
 /// The data of bounded size.
 async fn export_profile(app: &App, tenant: &Tenant, profile: &UserProfile) -> Result<Map<String, Value>> {
     let preferences = preference::load_for_user(app, tenant, profile.id).await?;
-    let groups = channel::groups_of(app, tenant, profile.id).await?;
+    let groups = channel::load_groups_of_user(app, tenant, profile.id).await?;
     let contacts = user::load_contacts(app, profile.id).await?;
     let browsers = push::list_browsers(app, profile.id).await?;
     let hours = user::load_hours(app, profile.id).await?;

@@ -210,7 +210,7 @@ async fn count_audience(app: &App, tenant: &Tenant, addressees: &Addressees) -> 
         Addressees::Users(ids) => i64::try_from(ids.iter().collect::<HashSet<_>>().len()).map_err(Error::internal),
         Addressees::Receiver(_) => Ok(1),
         Addressees::Groups(codes) => {
-            let groups = channel::named_groups(db, tenant, codes).await?;
+            let groups = channel::find_groups(db, tenant, codes).await?;
             let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
             statement::count_listeners(db, &channels).await
         }

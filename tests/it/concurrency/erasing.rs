@@ -244,6 +244,10 @@ async fn live(node: &TestApp, user: &str, is_over: &AtomicBool) {
 
 /// Messages sent after the last erasure are there once; those acknowledged before an erasure are not.
 async fn check(app: &TestApp, user: &str, sent: &[Sent], erased: &[Span]) {
+    // A node that has not heard of the last erasure fails one read, and looks the user up again for the next.
+    let (_, answer) = app.user(user).send("{ viewer { overview { cursor } } }", json!({})).await;
+    let code = &answer["errors"][0]["extensions"]["code"];
+    assert!(code.is_null() || code == "UNAVAILABLE", "{user}: {answer}");
     let titles = app.user(user).titles(json!({})).await;
     for Sent { title, span, .. } in sent.iter().filter(|of| of.to == user) {
         let copies = titles.iter().filter(|of| *of == title).count();
