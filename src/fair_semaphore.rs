@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// Grants permits by key.
 #[derive(Debug)]
 pub struct FairSemaphore<K> {
     permits: u32,
-    share: u32,
+    permits_per_key: u32,
     all: Arc<Semaphore>,
     /// Semaphores of the keys that hold permits or wait for one.
     by_key: Mutex<HashMap<K, Arc<Semaphore>>>,
@@ -26,47 +26,34 @@ pub struct FairPermit {
     _of_all: OwnedSemaphorePermit,
 }
 
-/// Why a permit was not granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PermitError {
-    TimedOut,
-    Closed,
-}
-
-impl From<AcquireError> for PermitError {
-    fn from(_: AcquireError) -> Self {
-        Self::Closed
-    }
-}
-
 impl<K: Eq + Hash> FairSemaphore<K> {
-    /// With this many permits. One key may hold at most `share` of them.
-    pub fn new(permits: u32, share: u32) -> Self {
-        Self { permits, share, all: Arc::new(Semaphore::new(permits as usize)), by_key: Mutex::default() }
+    /// With this many permits. One key may hold at most `permits_per_key` of them.
+    pub fn new(permits: u32, permits_per_key: u32) -> Self {
+        Self { permits, permits_per_key, all: Arc::new(Semaphore::new(permits as usize)), by_key: Mutex::default() }
     }
 
     /// The most permits that one key may hold.
     pub fn permits_per_key(&self) -> u32 {
-        self.share
+        self.permits_per_key
     }
 
-    /// Waits for a permit, for `patience` at most.
-    pub async fn acquire(&self, key: K, patience: Duration) -> Result<FairPermit, PermitError> {
+    /// Waits for a permit, for `patience` at most. `None` if there was none in time, or after [`Self::close`].
+    pub async fn acquire(&self, key: K, patience: Duration) -> Option<FairPermit> {
         let of_key = self.semaphore_for_key(key);
         let both = async {
             // The key's own permit comes first: tasks that wait for it do not block the queue of the other keys.
-            let of_key = of_key.acquire_owned().await?;
-            let of_all = self.all.clone().acquire_owned().await?;
-            Ok(FairPermit { _of_key: of_key, _of_all: of_all })
+            let of_key = of_key.acquire_owned().await.ok()?;
+            let of_all = self.all.clone().acquire_owned().await.ok()?;
+            Some(FairPermit { _of_key: of_key, _of_all: of_all })
         };
-        timeout(patience, both).await.unwrap_or(Err(PermitError::TimedOut))
+        timeout(patience, both).await.ok().flatten()
     }
 
     fn semaphore_for_key(&self, key: K) -> Arc<Semaphore> {
         let mut by_key = self.by_key.lock();
         // Permits and waiting tasks hold a reference each.
         by_key.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
-        by_key.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.share as usize))).clone()
+        by_key.entry(key).or_insert_with(|| Arc::new(Semaphore::new(self.permits_per_key as usize))).clone()
     }
 
     /// Waits until all permits are returned, for `patience` at most. Then grants no more.
@@ -91,31 +78,31 @@ mod tests {
         for _ in 0..2 {
             held.push(semaphore.acquire("one", PATIENCE).await.unwrap());
         }
-        assert_eq!(semaphore.acquire("one", PATIENCE).await.unwrap_err(), PermitError::TimedOut);
+        assert!(semaphore.acquire("one", PATIENCE).await.is_none());
         let mut waits = Box::pin(semaphore.acquire("one", PATIENCE));
         assert!(poll_immediate(&mut waits).await.is_none());
         assert!(poll_immediate(semaphore.acquire("other", PATIENCE)).await.is_some());
         held.pop();
-        assert!(waits.await.is_ok());
+        assert!(waits.await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn all_keys_together_hold_all_permits_at_most() {
         let semaphore = FairSemaphore::new(2, 1);
         let held = [semaphore.acquire(1, PATIENCE).await, semaphore.acquire(2, PATIENCE).await];
-        assert!(held.iter().all(Result::is_ok));
-        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), PermitError::TimedOut);
+        assert!(held.iter().all(Option::is_some));
+        assert!(semaphore.acquire(3, PATIENCE).await.is_none());
         drop(held);
-        assert!(semaphore.acquire(3, PATIENCE).await.is_ok());
+        assert!(semaphore.acquire(3, PATIENCE).await.is_some());
         semaphore.close(PATIENCE).await;
-        assert_eq!(semaphore.acquire(3, PATIENCE).await.unwrap_err(), PermitError::Closed);
+        assert!(semaphore.acquire(3, PATIENCE).await.is_none());
     }
 
     #[tokio::test]
     async fn a_key_without_permits_is_forgotten() {
         let semaphore = FairSemaphore::new(2, 1);
         for key in 0..100 {
-            assert!(semaphore.acquire(key, PATIENCE).await.is_ok());
+            assert!(semaphore.acquire(key, PATIENCE).await.is_some());
         }
         assert_eq!(semaphore.by_key.lock().len(), 1);
     }

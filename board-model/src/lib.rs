@@ -132,7 +132,7 @@ impl ModelNode {
         (now >= self.closed.0 || flaw == ProtocolFlaw::DoesNotWait) && now < self.closed.1
     }
 
-    /// Mirrors `Known::note_epoch`.
+    /// Mirrors `EpochState::observe_epoch`.
     fn note_epoch(&mut self, epoch: usize, run: u8, now: u8) {
         if self.epoch != epoch {
             let next = (now + TRUST, self.read_at + QUIET);

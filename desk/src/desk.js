@@ -187,17 +187,22 @@ class Desk extends LitElement {
       const whom = offered.isReadable ? html`<bdi>${offered.sub}</bdi> (${offered.role}) of tenant <bdi>${offered.tenant}</bdi>` : 'an unknown caller';
       return is(html`Sign in as ${whom}?`, html`<p>A link brings this token. Sign in only if you trust where the link came from.</p>`, ['Cancel', 'Sign in']);
     }
-    return is('Replace who is calling?', html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>
+    return is('Replace the caller?', html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>
       <p>Replace it only if you trust where the link came from.</p>`, ['Keep', 'Replace']);
   }
 
-  answered(isReplaced) {
+  async answered(isReplaced) {
     const { offered, caller } = this;
     this.offered = null;
     if (isReplaced) {
       // Leaves the server's session as it is; the token takes precedence over it.
       this.use(signIn(offered.token));
     } else this.use(caller);
+    await this.updateComplete;
+    // The browser would continue from where the dialog was: the next Tab starts at the top, with the link to the content.
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute('tabindex');
   }
 }
 customElements.define('tidings-desk', Desk);

@@ -29,7 +29,7 @@ pub struct Model {
     pub id: ChannelId,
     pub tenant_id: TenantId,
     pub kind: ChannelKind,
-    /// The identity within its kind; see `channel::Code` for the format of targets.
+    /// The identity within its kind; see `ChannelCode` in `src/model/channel.rs` for the format of targets.
     pub code: String,
     /// Set for groups.
     pub title: Option<String>,

@@ -87,7 +87,7 @@ impl JwksCache {
 
     /// The key with this id and algorithm; without an id, the only key with the algorithm.
     ///
-    /// For an unknown key, fetches the URL first, at most every 30 s.
+    /// Fetches the URL first if the key is unknown, at most every 30 s, or if the keys are older than 10 minutes.
     pub async fn find_or_refresh(
         &self,
         id: Option<&str>,

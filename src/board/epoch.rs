@@ -3,9 +3,10 @@
 //! The database stores the epoch: a name, which is part of all keys, and the run of Redis that it belongs to. A node
 //! reads it repeatedly, and measures time with its own monotonic clock:
 //!
-//! - It trusts the tokens for [`trust`](Pace::trust) after it began to read the epoch, and only once it has known that
-//!   epoch for [`quiet_period`](Pace::quiet). So soon after an epoch is replaced no node trusts the old one, and nodes begin
-//!   to trust the new one much later. In between no node trusts any token, and commits need not invalidate.
+//! - It trusts the tokens for [`trust`](EpochTimings::trust) after it began to read the epoch, and only once it has
+//!   known that epoch for [`quiet_period`](EpochTimings::quiet_period). So soon after an epoch is replaced no node
+//!   trusts the old one, and nodes begin to trust the new one much later. In between no node trusts any token, and
+//!   commits need not invalidate.
 //! - A node that cannot invalidate a token starts a new epoch, and waits for that moment.
 //!
 //! The crate `board-model` checks this in every order of events.

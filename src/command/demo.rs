@@ -22,7 +22,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// Serves the demo on this machine, over a database that is thrown away.
 ///
-/// Fails with `ServerConfig` if a database is set or if other machines could reach the server: the demo's tokens are
+/// Fails with `Config` if a database is set or if other machines could reach the server: the demo's tokens are
 /// public.
 pub async fn serve(mut config: ServerConfig) -> Result<()> {
     if config.database.url.is_some() {

@@ -21,7 +21,7 @@ pub async fn open_app(config: ServerConfig) -> Result<(FileLock, Arc<App>)> {
 
 /// Opens an existing database for another command.
 ///
-/// Fails with `ServerConfig` if the database does not exist.
+/// Fails with `Config` if the database does not exist.
 pub async fn open_existing_app(config: ServerConfig, wanted: FileAccess) -> Result<(FileLock, Arc<App>)> {
     config.check()?;
     let url = config.database.url();

@@ -26,7 +26,7 @@ pub type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// Returns the arguments, followed by the settings from files that neither the arguments nor the environment set: from
 /// the file that `--config` names, and from the files that variables such as `TIDINGS_SECRET_FILE` name.
 ///
-/// Fails with `ServerConfig` if a file cannot be read, names an unknown setting, or sets something that is also set
+/// Fails with `Config` if a file cannot be read, names an unknown setting, or sets something that is also set
 /// elsewhere.
 pub fn with_files(
     program: &Command,

@@ -158,7 +158,7 @@ impl DatabaseConfig {
 
     /// The same settings for commands that must see all other clients of the database.
     ///
-    /// Fails with `ServerConfig` if there is a pooler and no direct URL, because a pooler hides the other clients.
+    /// Fails with `Config` if there is a pooler and no direct URL, because a pooler hides the other clients.
     pub fn without_pooler(&self) -> Result<Self> {
         match self.with_direct_url() {
             Some(direct) => Ok(direct),
@@ -169,7 +169,7 @@ impl DatabaseConfig {
         }
     }
 
-    /// Fails with `ServerConfig` if pooler settings contradict each other or the database is not PostgreSQL.
+    /// Fails with `Config` if pooler settings contradict each other or the database is not PostgreSQL.
     pub fn check(&self) -> Result<()> {
         let is_postgres = |url: &str| url.starts_with("postgres:") || url.starts_with("postgresql:");
         match (self.pooler, &self.direct_url) {
@@ -209,7 +209,7 @@ pub struct AuthConfig {
 }
 
 impl AuthConfig {
-    /// Fails with `ServerConfig` if a secret is too short, or if the JWKS URL is plain HTTP, where an attacker on the
+    /// Fails with `Config` if a secret is too short, or if the JWKS URL is plain HTTP, where an attacker on the
     /// network could replace the keys.
     pub fn check(&self) -> Result<()> {
         if let Some(JwksSource::Url(url)) = &self.jwks
@@ -277,7 +277,7 @@ impl ServerConfig {
         config
     }
 
-    /// Fails with `ServerConfig` if settings are invalid or contradict each other, before anything is opened.
+    /// Fails with `Config` if settings are invalid or contradict each other, before anything is opened.
     pub fn check(&self) -> Result<()> {
         self.wire.check()?;
         self.database.check()?;
@@ -301,7 +301,7 @@ impl ServerConfig {
         }
     }
 
-    /// Fails with `ServerConfig` if Redis validation is on without Redis, or over SQLite, where it is of no use.
+    /// Fails with `Config` if Redis validation is on without Redis, or over SQLite, where it is of no use.
     fn check_redis_validation(&self) -> Result<()> {
         if !self.board {
             return Ok(());

@@ -86,7 +86,7 @@ pub enum TenantSource {
 impl OidcConfig {
     /// The sign-in settings; `None` if no provider is set.
     ///
-    /// Fails with `ServerConfig` if a setting is missing or contradicts another.
+    /// Fails with `Config` if a setting is missing or contradicts another.
     pub fn sign_in_config(&self, auth: &AuthConfig, public: &PublicConfig) -> Result<Option<SignInConfig>> {
         let read = || {
             let Some(issuer) = &self.issuer else { return self.check_unused().map(|()| None) };

@@ -139,7 +139,7 @@ async fn open_sqlite(url: &str, connections: u32) -> Result<Database> {
     let read = AnyPool::Sqlite(read.map_err(unusable)?);
     encoding::check_encoding("DATABASE_URL", &mut read.acquire().await?).await?;
     if let Some(number) = inode_number(&file) {
-        // All connections keep this file open, even if another file replaces it at its path later (`Health`).
+        // All connections keep this file open, even if another file replaces it at its path later (`DatabaseHealth`).
         fence.observe(&DatabaseLineage::from_inode(number));
     }
     Ok(Database::from_pools((read.clone(), AnyPool::Sqlite(write)), read, fence, Some(&file)))

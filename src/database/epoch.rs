@@ -1,4 +1,4 @@
-//! The invalidation epoch of the Redis cache, on which all nodes of a database agree.
+//! The epoch of the invalidation tokens, on which all nodes of a database agree.
 
 use entity::prelude::*;
 use entity::server::{self, Column};

@@ -189,7 +189,7 @@ impl Transaction {
         }
     }
 
-    /// Commits, invalidates the changed entries of the Redis cache, and publishes the notices.
+    /// Commits, deletes the invalidation tokens that it affects, and publishes the notices.
     ///
     /// If there are notices, this continues even if the caller is dropped. It publishes them even if the response to
     /// the commit was lost, so that the outcome is unknown: an unnecessary notice is harmless.

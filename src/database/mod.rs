@@ -85,7 +85,7 @@ pub struct Database {
     _watch: Arc<HealthCheckTask>,
     /// Receives the notices of committed transactions.
     hub: Arc<Hub>,
-    /// The Redis cache. Commits invalidate its entries.
+    /// The invalidation tokens in Redis. Commits delete those that they affect.
     board: Option<Arc<InvalidationStore>>,
 }
 
@@ -141,7 +141,7 @@ impl Database {
         self.hub = hub;
     }
 
-    /// Sets the Redis cache from which transactions started from now on remove what they change, before they are
+    /// Sets the invalidation store: transactions started from now on delete the tokens that they affect before they are
     /// acknowledged.
     pub fn set_invalidation(&mut self, board: Arc<InvalidationStore>) {
         self.board = Some(board);
@@ -252,7 +252,7 @@ impl Drop for HealthCheckTask {
 /// retried up to eight times with growing pauses; after that the result is `UNAVAILABLE`.
 ///
 /// The transaction is rolled back if `work` fails or the caller is dropped before the end. Notices are published with
-/// `txn.tell`. `work` may run several times, so its effects outside of the transaction must be idempotent. This is a
+/// `txn.notify`. `work` may run several times, so its effects outside of the transaction must be idempotent. This is a
 /// macro because the compiler cannot yet prove that the future of an async closure over borrowed arguments is `Send`.
 macro_rules! transaction {
     ($db:expr, |$txn:ident| $work:expr) => {

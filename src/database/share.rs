@@ -31,7 +31,7 @@ tokio::task_local! {
 struct RequestPermits {
     party: Principal,
     places: Arc<Semaphore>,
-    /// One more than the era ([`super::Fence::era`]) of the request's first connection; 0 before that.
+    /// One more than the era ([`super::LineageFence::era`]) of the request's first connection; 0 before that.
     era: AtomicU64,
 }
 

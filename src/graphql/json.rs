@@ -1,6 +1,6 @@
 //! JSON as clients send it: numbers keep their digits, objects keep the order of their keys.
 //!
-//! The library's own `JsonScalar` goes through its serializer, which knows numbers of 64 bits only.
+//! The library's own `Json` goes through its serializer, which knows numbers of 64 bits only.
 
 use async_graphql::{InputValueResult, Name, Request, Scalar, ScalarType, Value};
 use serde_json::Value as Plain;

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::counts::KeyCounts;
 use crate::app::App;
-use crate::auth::{SignInSession as SignedIn, TokenClaims};
+use crate::auth::{SignInSession, TokenClaims};
 use crate::domain::ended_session;
 use crate::error::{Error, Result};
 use crate::graphql::{CallerIdentity, Viewer};
@@ -193,7 +193,7 @@ impl SessionCredential {
     }
 
     /// From the cookie of a signed-in user.
-    pub fn from_cookie(session: &SignedIn) -> Self {
+    pub fn from_cookie(session: &SignInSession) -> Self {
         Self { exp: session.claims.exp, session_id: Some(session.id.clone()) }
     }
 

@@ -61,7 +61,7 @@ pub(super) struct EncodedEmail {
 }
 
 impl OutgoingEmail<'_> {
-    /// Fails with `Recipient` if the address is invalid, and with `OutgoingEmail` if the email is too large or a header
+    /// Fails with `Recipient` if the address is invalid, and with `Letter` if the email is too large or a header
     /// value is invalid.
     pub(super) fn encode(&self, relay: &SmtpRelay) -> Result<EncodedEmail, SmtpFailure> {
         let wrong = |told: &str| SmtpFailure::new(SmtpFailureKind::Letter, told);

@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::config::{EnvironmentLookup, SourceSettings, SourcesConfig};
 use crate::error::{Error, Result};
-use crate::fair_semaphore::{FairPermit, FairSemaphore, PermitError};
+use crate::fair_semaphore::{FairPermit, FairSemaphore};
 pub use failure::{QueryFailure, QueryFailureKind};
 pub use found::QueryRows;
 pub use server::SourceCheck;
@@ -295,7 +295,7 @@ impl DataSource {
             .collect();
         let permit = self.acquire_permit(query.tenant).await?;
         let until = Instant::now() + query.timeout;
-        // Boxed, because the future is large and connecting is rare.
+        // Boxed, because the future is large.
         let scan = Box::pin(async {
             let mut lent = self.open_connection(server, permit, until).await.map_err(QueryFailure::without_address)?;
             let columns = prepare_columns(&mut lent, &written).await?;
@@ -307,7 +307,7 @@ impl DataSource {
                 ResultKind::Plan => (written.wrap_with(S::EXPLAIN, ""), 0),
             };
             if matches!(wanted, ResultKind::Plan) {
-                let columns = self::prepare_columns(&mut lent, &statement).await?;
+                let columns = prepare_columns(&mut lent, &statement).await?;
                 gathering = RowCollector::for_columns(columns, query.limit)?;
             }
             let mut rows = S::stream_rows(lent.start_request(), &statement, &instants);
@@ -347,10 +347,7 @@ impl DataSource {
         tokio::select! {
             biased;
             _ = closes.wait_for(|closes| *closes) => Err(QueryFailure::shutting_down()),
-            permit = self.permits.acquire(tenant.to_owned(), self.timeout()) => permit.map_err(|denied| match denied {
-                PermitError::TimedOut => QueryFailure::no_connection(),
-                PermitError::Closed => QueryFailure::shutting_down(),
-            }),
+            permit = self.permits.acquire(tenant.to_owned(), self.timeout()) => permit.ok_or_else(QueryFailure::no_connection),
         }
     }
 
@@ -445,7 +442,7 @@ async fn bound_statement<S: SourceServer>(
 ) -> Result<ScanStatement, QueryFailure> {
     let mut first = None;
     for statement in S::wrap_bounded(written, columns, limit) {
-        match self::prepare_columns(lent, &statement).await {
+        match prepare_columns(lent, &statement).await {
             Ok(_) => return Ok(statement),
             Err(failure) if failure.kind != QueryFailureKind::Failed => return Err(failure),
             Err(failure) => first = first.or(Some(failure)),

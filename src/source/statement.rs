@@ -3,7 +3,7 @@
 //! This parser is for convenience and for early error messages. If a source parses a text differently, a parameter ends
 //! up in the wrong position, and nothing worse happens. The source enforces what a statement may do: it prepares a
 //! single statement, parses it as a subquery, which must be a SELECT, and runs it in a read-only transaction with its
-//! role's privileges (`Server::wrap_bounded`).
+//! role's privileges (`SourceServer::wrap_bounded`).
 
 use super::failure::QueryFailure;
 

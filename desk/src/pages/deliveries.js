@@ -63,8 +63,8 @@ class Deliveries extends Page {
     return html`
       <h1 tabindex="-1">Deliveries</h1>
       ${problem(failure)}
-      ${this.isAdmin ? html`<section><h2>Lanes</h2>
-        ${this.hasLooked && this.lanes.length === 0 ? html`<p class="empty">Nothing leaves: there are no endpoints, no relay of mail, and no other channel.</p>` : nothing}
+      ${this.isAdmin ? html`<section><h2>Destinations</h2>
+        ${this.hasLooked && this.lanes.length === 0 ? html`<p class="empty">There are no destinations: no webhook endpoint, mail relay, WeChat account or Web Push.</p>` : nothing}
         <ul class="lanes">${this.lanes.map((of) => this.lane(of))}</ul></section>` : nothing}
       <section><h2>Attempts</h2>
         ${this.filters()}

@@ -47,8 +47,8 @@ pub struct SignIn {
     config: SignInConfig,
     seals: CookieCipher,
     provider: OidcProvider,
-    /// Permits for requests to the provider. The limit per network keeps one network from using all permits of a slow
-    /// provider.
+    /// Permits for completing sign-ins at the provider. The limit per network keeps one network from using all permits
+    /// of a slow provider.
     permits: FairSemaphore<CallerNetwork>,
 }
 
@@ -194,7 +194,7 @@ impl SignIn {
         }
         let code = returned.code.ok_or(SignInRefusal::Unknown)?;
         let permit = self.permits.acquire(network, PATIENCE).await;
-        let _permit = permit.map_err(|_| SignInRefusal::Away("too many sign-ins at once".into()))?;
+        let _permit = permit.ok_or_else(|| SignInRefusal::Away("too many sign-ins at once".into()))?;
         let redirect_uri = self.redirect_uri();
         let tokens = self.provider.exchange_code(&code, &attempt.verifier, &redirect_uri, now).await?;
         let vouched = self.provider.verify_id_token(&tokens.id_token, &attempt.nonce, now).await?;

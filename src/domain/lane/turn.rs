@@ -29,7 +29,7 @@ use crate::domain::tenant::{self, Tenant};
 use crate::error::{Error, Result};
 use crate::model::delivery::{EndpointHealth, retry_delay};
 use crate::model::seal::IdKind;
-use crate::telemetry::metrics::DeliveryLabels as Counted;
+use crate::telemetry::metrics::DeliveryLabels;
 
 /// Attempts in flight per destination.
 const WIDTH: usize = 16;
@@ -442,7 +442,7 @@ impl<C: Transport> DeliveryWorker<C> {
             DeliveryResult::Dropped => "dropped",
             DeliveryResult::Later(_) => return,
         };
-        let counted = Counted { channel: C::KIND.name(), outcome };
+        let counted = DeliveryLabels { channel: C::KIND.name(), outcome };
         self.app.metrics.deliveries.get_or_create(&counted).inc();
     }
 }

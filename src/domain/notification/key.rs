@@ -86,7 +86,7 @@ impl ContentFingerprint {
             others.push(fingerprint_at(&text, input.publish_at));
         }
         if addressees.is_some() {
-            let listed = self::serialize_input(input, &input.addressees)?;
+            let listed = serialize_input(input, &input.addressees)?;
             others.extend([fingerprint_at(&listed, publish_at), fingerprint_at(&listed, input.publish_at)]);
         }
         Ok(Self { fingerprint, others, text: publish_at.is_none().then_some(text) })

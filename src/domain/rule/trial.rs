@@ -20,7 +20,7 @@ use crate::domain::channel::{self, ActionTarget};
 use crate::domain::notification::Addressees;
 use crate::domain::tenant::Tenant;
 use crate::error::{Error, Result};
-use crate::model::check as texts;
+use crate::model::check;
 use crate::model::rule::{ResultRow, RowDiff, diff_rows, prepare_rows};
 use crate::model::template::{self, TargetVariables, TemplateVariables, TextKind};
 
@@ -72,7 +72,7 @@ pub async fn run_trial(
     first: usize,
     act: Option<PendingAudit>,
 ) -> Result<TrialResult> {
-    texts::at_most("first", first, SHOWN)?;
+    check::at_most("first", first, SHOWN)?;
     check_definition(app, tenant, code, definition).await?;
     let Some(scan) = &definition.scan else {
         return Err(Error::bad_input("scan", "is required: only a rule that scans can be tried"));

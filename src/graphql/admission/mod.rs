@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::connection::DEFAULT_SIZE;
 use super::errors::error_response;
 use super::flight::RequestMetrics;
-use super::scalars::DateTimeScalar as DateTime;
+use super::scalars::DateTimeScalar;
 use super::{Mutation, OperationName, Query, Schema, Subscription, Viewer, schema_builder};
 use crate::app::App;
 use crate::auth::CallerRole;
@@ -171,5 +171,5 @@ fn cost_rules(limits: &LimitsConfig) -> CostRules {
 
 fn check_date_time(value: &async_graphql::Value) -> Result<(), String> {
     let why = "must be an instant such as 2026-11-21T08:30:00.000Z (RFC 3339)";
-    DateTime::parse(value.clone()).map(drop).map_err(|_| why.to_owned())
+    DateTimeScalar::parse(value.clone()).map(drop).map_err(|_| why.to_owned())
 }

@@ -51,7 +51,7 @@ impl ConnectionLimiter {
         Self::new(app, max as usize, false)
     }
 
-    /// For the listener of health and metrics, which has no limit by address.
+    /// For the listener of health and metrics, which has no limit by network.
     pub fn new_admin(app: &Arc<App>) -> Arc<Self> {
         Self::new(app, ADMIN_CONNECTIONS, true)
     }
@@ -64,7 +64,7 @@ impl ConnectionLimiter {
         &self.app
     }
 
-    /// `None` if the server or the address has its maximum. The caller then closes the connection at once.
+    /// `None` if the server or the network has its maximum. The caller then closes the connection at once.
     pub fn acquire(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
         let network = self.counted_network(address);
         let max_per_network = self.app.config.connections.connections_per_address as usize;

@@ -1,7 +1,7 @@
 //! Accepts, counts and serves connections (with hyper), and closes them after time-outs.
 //!
 //! A client must send a request's header within 10 s, may be idle for 75 s between requests, and must read something of
-//! a response every 30 s. Beyond the maximum, in total or by address, new connections are closed at once.
+//! a response every 30 s. Beyond the maximum, in total or by network, new connections are closed at once.
 
 mod body;
 mod files;

@@ -80,8 +80,8 @@ export const EXCEPTIONS = [
   },
   {
     rule: 'naming-convention',
-    // A term of the domain: every notification has a message type.
-    of: ['MessageType'],
+    // Terms of the domain: every notification has a message type, and may be about a target of a target type.
+    of: ['MessageType', 'TargetType'],
   },
   {
     rule: 'relay-edge-types',

@@ -20,7 +20,7 @@ use crate::domain::channel::ActionTarget;
 use crate::domain::inbox::sync;
 use crate::domain::tally;
 use crate::domain::tenant::Tenant;
-use crate::domain::user as people;
+use crate::domain::user;
 use crate::error::Result;
 use crate::hub::Notice;
 use crate::model::catalogue::unknown_type;
@@ -151,7 +151,7 @@ impl LockedInbox<'_> {
         let of = catalogue.types.iter().filter(|kind| kind.read_policy == ReadPolicy::Auto).filter(is_seen);
         self.read_all(changed, &of.map(|kind| kind.id).collect::<Vec<_>>(), end, is_counted).await?;
         match only {
-            None => people::record_inbox_seen(self.txn, self.tenant, self.user, end).await,
+            None => user::record_inbox_seen(self.txn, self.tenant, self.user, end).await,
             Some(_) => self.record_change(changed).await,
         }
     }
@@ -162,7 +162,7 @@ impl LockedInbox<'_> {
             self.txn.notify(Notice::inbox_changes(self.tenant.id, &[self.user]));
             return Ok(());
         }
-        people::record_inbox_change(self.txn, self.tenant, &[self.user]).await
+        user::record_inbox_change(self.txn, self.tenant, &[self.user]).await
     }
 
     async fn change_matching(

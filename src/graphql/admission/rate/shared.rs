@@ -64,8 +64,8 @@ impl RedisBuckets {
         Self { url, script: Script::new(include_str!("take.lua")), link }
     }
 
-    /// Takes things from a caller's bucket, and returns the missing parts as `Bucket::try_take` does; `None` if Redis
-    /// fails.
+    /// Takes things from a caller's bucket, and returns the missing parts as `TokenBucket::try_take` does; `None` if
+    /// Redis fails.
     pub async fn try_take(
         self: &Arc<Self>,
         app: &Arc<App>,
