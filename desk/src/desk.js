@@ -3,6 +3,7 @@
 import { LitElement, html, nothing } from 'lit';
 
 import { callAs } from './api.js';
+import { showCurrent } from './parts/part.js';
 import { follow, go, here, to } from './route.js';
 import { byToken, first, signIn, signOut, taken } from './session.js';
 import { span } from './time.js';
@@ -94,7 +95,7 @@ class Desk extends LitElement {
   updated() {
     if (!this.caller || this.shownAt === this.at) return;
     this.shownAt = this.at;
-    requestAnimationFrame(() => this.querySelectorAll('nav [aria-current]').forEach((one) => one.scrollIntoView({ block: 'nearest', inline: 'center' })));
+    requestAnimationFrame(() => this.querySelectorAll('nav').forEach(showCurrent));
   }
 
   tell(said) {
@@ -191,18 +192,13 @@ class Desk extends LitElement {
       <p>Replace it only if you trust where the link came from.</p>`, ['Keep', 'Replace']);
   }
 
-  async answered(isReplaced) {
+  answered(isReplaced) {
     const { offered, caller } = this;
     this.offered = null;
     if (isReplaced) {
       // Leaves the server's session as it is; the token takes precedence over it.
       this.use(signIn(offered.token));
     } else this.use(caller);
-    await this.updateComplete;
-    // The browser would continue from where the dialog was: the next Tab starts at the top, with the link to the content.
-    document.body.tabIndex = -1;
-    document.body.focus();
-    document.body.removeAttribute('tabindex');
   }
 }
 customElements.define('tidings-desk', Desk);

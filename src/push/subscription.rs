@@ -104,7 +104,7 @@ mod tests {
         let kept = PushSubscription::from_stored(&read.endpoint, &read.stored_keys()).unwrap();
         assert_eq!((kept.point, kept.secret, read.stored_keys().len()), (read.point, read.secret, 108));
         assert!(PushSubscription::from_stored("https://push.example/1", SECRET).is_none());
-        assert_eq!(format!("{read:?}"), "Subscription");
+        assert_eq!(format!("{read:?}"), "PushSubscription");
     }
 
     #[test]

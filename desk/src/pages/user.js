@@ -6,7 +6,7 @@ import { ask } from '../api.js';
 import { AddMembers, Erase, Export, Groups, Mark, RemoveMembers, SavePreferences, SentList, Unsubscribe, UserHead, UserInbox, UserListens, UserPreferences, UserViews } from '../documents.js';
 import { confirm } from '../parts/dialog.js';
 import { check, select, text } from '../parts/form.js';
-import { Page } from '../parts/part.js';
+import { Page, showCurrent } from '../parts/part.js';
 import { count, item, more, person, problem, state, when, word } from '../parts/show.js';
 import { go, to } from '../route.js';
 import { short } from '../time.js';
@@ -50,7 +50,7 @@ class User extends Page {
   updated() {
     if (this.shownTab === this.tab || !this.of.user) return;
     this.shownTab = this.tab;
-    this.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    showCurrent(this.querySelector('.tabs'));
   }
 
   async fill() {

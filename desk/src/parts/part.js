@@ -26,6 +26,17 @@ export class Part extends LitElement {
   }
 }
 
+/**
+ * Scrolls the current entry of a navigation to the middle. `scrollIntoView` would also move the start of the next Tab
+ * there, past the link to the content.
+ */
+export function showCurrent(navigation) {
+  const entry = navigation?.querySelector('[aria-current]');
+  if (!entry) return;
+  const [row, box] = [navigation.getBoundingClientRect(), entry.getBoundingClientRect()];
+  navigation.scrollLeft += box.left + box.width / 2 - row.left - row.width / 2;
+}
+
 /** A page of the desk. `rest` is the path after its name, `query` the query of the address. */
 export class Page extends Part {
   static properties = { rest: { attribute: false }, query: { attribute: false }, caller: { attribute: false } };
