@@ -6,11 +6,11 @@ use std::error::Error as _;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use base::config::{self, FilesConfig, HostNotFound, LogConfig};
+use base::error::Error;
+use base::telemetry;
 use clap::{CommandFactory, Parser};
 use command::CliCommand;
-use tidings::config::{self, FilesConfig, HostNotFound, LogConfig};
-use tidings::error::Error;
-use tidings::telemetry;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

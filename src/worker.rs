@@ -12,15 +12,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::database::urls_by_host;
-use crate::domain::chore::{ScheduledTask, drift, fence, pending, sweep};
-use crate::domain::lane;
-use crate::domain::live::{self, LiveRooms};
-use crate::domain::outbound::DeliveryWorkers;
-use crate::domain::rule::{self, RuleScanner};
-use crate::domain::{notification, privacy, tally};
-use crate::error::Result;
-use crate::hub::NodeBus;
+use base::error::Result;
+use cluster::hub::NodeBus;
+use delivery::lane;
+use delivery::outbound::DeliveryWorkers;
+use domain::{notification, tally};
+use live::LiveRooms;
+use maintenance::chore::{ScheduledTask, drift, fence, pending, sweep};
+use maintenance::privacy;
+use rules::RuleScanner;
+use store::urls_by_host;
 
 /// How often the end of each log is polled, for notices that the hub has missed and for expired items.
 const LOOK: Duration = Duration::from_secs(1);
@@ -111,23 +112,23 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         notification::publish_due(&app).await.map(drop)
     });
     let scanner = Arc::new(RuleScanner::default());
-    for source in app.sources.all() {
+    for source in app.rules.sources.all() {
         let Some(news) = source.subscribe_notifications() else { continue };
         loops.spawn(watch_source(app.clone(), scanner.clone(), source.name().to_owned(), news));
     }
     spawn_periodic(&mut loops, app, SCAN, "could not look for due rules", move |app| {
         let scanner = scanner.clone();
-        async move { scanner.start_due_scans(&app).await }
+        async move { scanner.start_due_scans(&app.rules).await }
     });
     spawn_periodic(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
-        if app.agreed.is_in_doubt() { Ok(()) } else { rule::fail_without_source(&app).await }
+        if app.agreed.is_in_doubt() { Ok(()) } else { rules::fail_without_source(&app.rules).await }
     });
     let lanes = Arc::new(DeliveryWorkers::default());
     loops.spawn(deliver_on_growth(app.clone(), lanes.clone()));
     let looking = lanes.clone();
     spawn_periodic(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
         let lanes = looking.clone();
-        async move { lanes.start_due(&app).await }
+        async move { lanes.start_due(&app.delivery).await }
     });
     spawn_periodic(&mut loops, app, CHORES, "could not count the destinations", |app| async move {
         lane::update_metrics(&app).await
@@ -148,7 +149,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
     spawn_periodic(&mut loops, app, CHORES, "could not delete old data", |app| async move {
         if !app.agreed.is_in_doubt() && ScheduledTask::Sweep.try_claim(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "sweep");
-            let swept = sweep::sweep_all(&app).instrument(span).await?;
+            let swept = sweep::sweep_all(&app.delivery).instrument(span).await?;
             tracing::info!(?swept, "swept");
         }
         Ok(())
@@ -210,8 +211,8 @@ async fn watch_source(
             heard_at = app.now();
         }
         let heeded = async {
-            rule::mark_source_due(&app, &source, heard_at).await?;
-            scanner.start_due_scans(&app).await
+            rules::mark_source_due(&app, &source, heard_at).await?;
+            scanner.start_due_scans(&app.rules).await
         };
         if let Err(error) = heeded.await {
             tracing::warn!(
@@ -228,7 +229,7 @@ async fn deliver_on_growth(app: Arc<App>, lanes: Arc<DeliveryWorkers>) {
     loop {
         app.hub.log_advanced().await;
         tokio::time::sleep(GROWTH).await;
-        if let Err(error) = lanes.start_due_for(&app, app.hub.take_advanced()).await {
+        if let Err(error) = lanes.start_due_for(&app.delivery, app.hub.take_advanced()).await {
             tracing::warn!(cause = error.log_message(), "could not look for due deliveries");
         }
     }

@@ -17,10 +17,10 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use base::clock::Clock;
+use base::config::ServerConfig;
+use store::connect;
 use tidings::app::App;
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
-use tidings::database::connect;
 
 use crate::Result;
 

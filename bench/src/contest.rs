@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sea_orm::ConnectionTrait;
 use serde_json::Value;
-use tidings::database::{Database, connect};
+use store::{Database, connect};
 
 use crate::figures::{Case, Measured, median, named};
 use crate::load::{Ask, Load, Taken, once, press};

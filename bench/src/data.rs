@@ -8,14 +8,14 @@ mod sink;
 
 use std::sync::Arc;
 
+use base::clock::Clock;
+use base::config::ServerConfig;
+use domain::catalogue::{self, MessageType};
+use domain::tenant;
 use entity::ids::{ChannelId, TenantId, TypeId};
 use sea_orm::{ConnectionTrait, Statement};
+use store::{Database, connect};
 use tidings::app::App;
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
-use tidings::database::{Database, connect};
-use tidings::domain::catalogue::{self, MessageType};
-use tidings::domain::tenant;
 
 use crate::Result;
 use event::{Event, events};

@@ -11,14 +11,14 @@ mod scene;
 
 use std::time::{Duration, Instant};
 
+use base::error::{Error, Result};
+use domain::inbox::mark::{self, ItemChange, MarkSelection};
+use domain::inbox::page::{self, ItemFilter, PageEnd, PageWindow};
+use domain::inbox::sync;
+use domain::notification::Addressees;
+use domain::overview::{self, OverviewRequest};
 use entity::ids::UserId;
 use sea_orm::Statement;
-use tidings::domain::inbox::mark::{self, ItemChange, MarkSelection};
-use tidings::domain::inbox::page::{self, ItemFilter, PageEnd, PageWindow};
-use tidings::domain::inbox::sync;
-use tidings::domain::notification::Addressees;
-use tidings::domain::overview::{self, OverviewRequest};
-use tidings::error::{Error, Result};
 
 use explain::explain;
 use scene::{Scene, fill, listen_to, put_off, retract, send, subscribers, unheard};

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::sleep;
 
 use crate::load::{Ask, once};

@@ -15,8 +15,8 @@ mod visit;
 
 pub use comparison::Comparison;
 
+use auth::CallerRole;
 use serde_json::json;
-use tidings::auth::CallerRole;
 
 use crate::data::Scene;
 use crate::figures::Case;

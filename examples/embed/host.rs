@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_graphql::Data;
 use async_graphql_axum::{GraphQLProtocol, GraphQLRequest, GraphQLResponse, GraphQLWebSocket};
+use auth::CallerRole;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts, Query, State};
@@ -14,11 +15,10 @@ use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::{get, post};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use live::LiveRooms;
 use parking_lot::Mutex;
 use tidings::app::App;
-use tidings::auth::CallerRole;
 use tidings::demo;
-use tidings::domain::live::LiveRooms;
 use tidings::graphql::{Schema, Viewer};
 use tidings::http::Server;
 

@@ -10,10 +10,11 @@ mod tests;
 
 use std::sync::Arc;
 
+use base::clock::Clock;
+use base::config::ServerConfig;
 use tidings::app::App;
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
-use tidings::{demo, worker};
+use tidings::demo;
+use tidings::worker;
 use tokio::net::TcpListener;
 
 use host::Host;

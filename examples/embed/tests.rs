@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::{CallerRole, TokenClaims, sign_claims};
+use base::clock::Clock;
+use base::config::ServerConfig;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tidings::app::App;
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
 use tidings::demo;
 use tokio::net::TcpListener;
 use tokio::time::timeout;

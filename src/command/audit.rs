@@ -1,17 +1,17 @@
 //! `tidings audit`: prints the audit log of a tenant as JSON lines.
 
+use base::clock::to_date_time;
+use base::config::ServerConfig;
+use base::error::Result;
 use chrono::{DateTime, Utc};
 use clap::Args;
+use domain::audit::{self, AuditCriteria, AuditRecord, SubjectKind};
+use domain::{tenant, user};
 use entity::ids::UserId;
+use model::actor::{NetworkClass, StaffKind};
+use model::slice::PageRange;
 use serde_json::json;
-use tidings::clock::to_date_time;
-use tidings::config::ServerConfig;
-use tidings::database::FileAccess;
-use tidings::domain::audit::{self, AuditCriteria, AuditRecord, SubjectKind};
-use tidings::domain::{tenant, user};
-use tidings::error::Result;
-use tidings::model::actor::{NetworkClass, StaffKind};
-use tidings::model::slice::PageRange;
+use store::FileAccess;
 
 use super::say::print_line;
 use super::serve::open_existing_app;

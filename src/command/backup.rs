@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
+use base::config::DatabaseConfig;
+use base::error::Result;
 use clap::Args;
-use tidings::config::DatabaseConfig;
-use tidings::database;
-use tidings::error::Result;
 
 use super::say::print_result;
 
@@ -21,7 +20,7 @@ pub struct BackupCommand {
 impl BackupCommand {
     /// Copies the database, checks the copy, and prints its size and counts.
     pub async fn run(self) -> Result<()> {
-        let copy = database::backup(self.database.url(), &self.target, stop_signal()).await?;
+        let copy = store::backup(self.database.url(), &self.target, stop_signal()).await?;
         let told = format!(
             "{}: {} bytes, {} tenants, {} log entries\n",
             self.target.display(),

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use auth::CallerRole;
+use base::config::{AuthConfig, KEY_BYTES, ServerConfig};
+use base::error::{Error, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tidings::auth::CallerRole;
-use tidings::config::{AuthConfig, KEY_BYTES, ServerConfig};
 use tidings::demo;
-use tidings::error::{Error, Result};
 
 use super::say::print_line;
 use super::serve::{open_app, serve_app};

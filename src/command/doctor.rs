@@ -2,21 +2,23 @@
 
 use std::borrow::Cow;
 
-use sea_orm::DbBackend;
-use serde_json::{Value, json};
-use tidings::auth::SignIn;
-use tidings::clock::SharedClock;
-use tidings::config::operations::PersistedOperations;
-use tidings::config::{
+use auth::SignIn;
+use base::clock::SharedClock;
+use base::config::{
     AuthConfig, DatabaseConfig, EgressConfig, KeysConfig, LogConfig, ServerConfig, without_credentials,
 };
-use tidings::database::{self, Database};
-use tidings::domain::{lane, mail};
-use tidings::egress::EgressClient;
-use tidings::error::{Error, Result};
-use tidings::source::{DataSource, DataSources, QueryFailure, QueryFailureKind};
-use tidings::vault::Vault;
-use tidings::{auth, board, hub, telemetry};
+use base::error::{Error, Result};
+use base::telemetry;
+use cluster::board;
+use cluster::hub;
+use delivery::{lane, mail};
+use outside::egress::EgressClient;
+use outside::vault::Vault;
+use sea_orm::DbBackend;
+use serde_json::{Value, json};
+use sources::{DataSource, DataSources, QueryFailure, QueryFailureKind};
+use store::Database;
+use tidings::graphql::PersistedOperations;
 
 use super::say::print_line;
 
@@ -80,7 +82,7 @@ async fn run_checks(config: &ServerConfig, log: &LogConfig) -> CheckReport {
             findings.record_check("board", board::describe_redis(url).await);
         }
     }
-    match database::open_existing(&config.database).await {
+    match store::open_existing(&config.database).await {
         Ok(Some(db)) => {
             check_database(&mut findings, config, &db).await;
             db.close().await;
@@ -201,7 +203,7 @@ async fn check_database(findings: &mut CheckReport, config: &ServerConfig, db: &
 
 /// Whether the direct URL names the same database.
 async fn check_direct_url(direct: &DatabaseConfig, db: &Database) -> Result<String> {
-    let direct = database::open(direct).await?;
+    let direct = store::open(direct).await?;
     let is_same = db.check_same_database(&direct).await;
     direct.close().await;
     is_same.map(|()| "leads to the same database, without a pooler".into())

@@ -1,9 +1,9 @@
 //! `tidings migrate`: applies and reverts migrations.
 
+use base::config::DatabaseConfig;
+use base::error::Result;
 use clap::Args;
-use tidings::config::DatabaseConfig;
-use tidings::database::{self, FileAccess, FileLock};
-use tidings::error::Result;
+use store::{self, FileAccess, FileLock};
 
 use super::say::{print_line, print_result};
 
@@ -29,7 +29,7 @@ impl MigrateCommand {
             self.database.with_direct_url().unwrap_or(self.database)
         };
         let _held = FileLock::acquire(database.url(), if self.down { FileAccess::Alone } else { FileAccess::Beside })?;
-        let db = database::open(&database).await?;
+        let db = store::open(&database).await?;
         let (word, done) = if self.down {
             db.check_no_other_clients().await?;
             ("reverted", db.revert_migrations().await?)

@@ -12,12 +12,11 @@ mod say;
 mod serve;
 mod token;
 
+use base::config::{LogConfig, ServerConfig};
+use base::error::Result;
 use clap::Subcommand;
 use say::{print_line, print_result};
-use tidings::config::{LogConfig, ServerConfig};
-use tidings::database::FileAccess;
-use tidings::domain;
-use tidings::error::Result;
+use store::FileAccess;
 use tidings::graphql::Schema;
 
 /// A command with its options.
@@ -98,7 +97,7 @@ impl CliCommand {
 
 async fn run_sweep(config: ServerConfig) -> Result<()> {
     let (_held, app) = serve::open_existing_app(config, FileAccess::Beside).await?;
-    let swept = domain::chore::sweep::sweep_all(&app).await?;
+    let swept = maintenance::chore::sweep::sweep_all(&app.delivery).await?;
     app.db.close().await;
     let told = format!(
         "deleted {} notifications, {} publications, {} inbox items, {} channels, {} actions, {} views and keys of \

@@ -1,10 +1,9 @@
 //! `tidings restored`: prepares a restored database before it is served.
 
+use base::config::ServerConfig;
+use base::error::Result;
 use clap::Args;
-use tidings::config::ServerConfig;
-use tidings::database::FileAccess;
-use tidings::domain;
-use tidings::error::Result;
+use store::FileAccess;
 
 use super::say::print_result;
 use super::serve::open_existing_app;
@@ -33,7 +32,7 @@ impl PostRestoreCommand {
         config.database = config.database.without_pooler()?;
         let (_held, app) = open_existing_app(config, FileAccess::Alone).await?;
         app.db.check_no_other_clients().await?;
-        let tenants = domain::chore::restored::advance_numbers(&app, self.by).await?;
+        let tenants = maintenance::chore::restored::advance_numbers(&app, self.by).await?;
         app.db.close().await;
         let told = format!(
             "raised the numbers of {tenants} tenants by {}: ids and cursors that clients know are not used again\n",

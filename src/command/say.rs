@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use tidings::error::{Error, Result};
+use base::error::{Error, Result};
 
 /// Prints text. A closed pipe is not an error: the reader has read enough.
 pub fn print_line(text: &str) -> Result<()> {

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use base::config::ServerConfig;
+use base::error::{Error, Result};
+use store::{self, FileAccess, FileLock};
 use tidings::app::App;
-use tidings::config::ServerConfig;
-use tidings::database::{self, FileAccess, FileLock};
-use tidings::error::{Error, Result};
 use tidings::http::Server;
 use tidings::worker;
 
@@ -25,11 +25,11 @@ pub async fn open_app(config: ServerConfig) -> Result<(FileLock, Arc<App>)> {
 pub async fn open_existing_app(config: ServerConfig, wanted: FileAccess) -> Result<(FileLock, Arc<App>)> {
     config.check()?;
     let url = config.database.url();
-    if let Some(file) = database::sqlite_path(url).filter(|file| !file.exists()) {
+    if let Some(file) = store::sqlite_path(url).filter(|file| !file.exists()) {
         return Err(Error::Config(format!("there is no database {}: is DATABASE_URL right?", file.display())));
     }
     let held = FileLock::acquire(url, wanted)?;
-    let there = database::open(&config.database).await?;
+    let there = store::open(&config.database).await?;
     let is_made = there.check_migrated().await;
     there.close().await;
     is_made?;
@@ -53,7 +53,7 @@ pub async fn serve_app(app: Arc<App>, pages: Router, greet: impl AsyncFnOnce(Soc
     let worker = worker::start(&app, &live).await?;
     Server::new(app.clone(), live).with_pages(pages).serve(listener, shutdown_signal()).await?;
     worker.stop().await;
-    app.sources.close().await;
+    app.rules.sources.close().await;
     tracing::info!("stopped");
     app.db.close().await;
     Ok(())

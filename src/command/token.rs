@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use auth::{CallerRole, TokenClaims, issue_token};
+use base::clock::Clock;
+use base::config::AuthConfig;
+use base::error::Result;
 use clap::Args;
-use tidings::auth::{CallerRole, TokenClaims, issue_token};
-use tidings::clock::Clock;
-use tidings::config::AuthConfig;
-use tidings::error::Result;
-use tidings::model::check;
+use model::check;
 
 /// Options of `tidings token`.
 #[derive(Args)]

@@ -4,10 +4,12 @@ use chrono::TimeDelta;
 use serde_json::json;
 
 use crate::app::App;
-use crate::domain::catalogue::{self, ViewCode};
-use crate::domain::tenant::Tenant;
-use crate::domain::view::{self, MembershipCaller, ViewActivity, ViewKey};
-use crate::error::Result;
+use base::error::Result;
+use domain::catalogue;
+use domain::catalogue::ViewCode;
+use domain::tenant::Tenant;
+use domain::view;
+use domain::view::{MembershipCaller, ViewActivity, ViewKey};
 
 const CHATS: [(&str, &str, &[&str]); 3] = [
     ("chat", "design", &["ada", "fay", "chen"]),

@@ -11,14 +11,20 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use crate::app::App;
-use crate::clock::{Clock, to_date_time};
-use crate::domain::catalogue::{self, ItemTemplate, MessageType, ReadPolicy, SubscriptionPolicy, TargetType};
-use crate::domain::channel::{self, ActionTarget, ListenerId};
-use crate::domain::notification::{self, Addressees, NotificationContent, NotificationInput};
-use crate::domain::preference::{self, PreferenceChange, PreferenceChanges};
-use crate::domain::tenant::{self, Tenant};
-use crate::domain::user::{self, PerformedBy, ProfileChange};
-use crate::error::Result;
+use base::clock::{Clock, to_date_time};
+use base::error::Result;
+use domain::catalogue;
+use domain::catalogue::{ItemTemplate, MessageType, ReadPolicy, SubscriptionPolicy, TargetType};
+use domain::channel;
+use domain::channel::{ActionTarget, ListenerId};
+use domain::notification;
+use domain::notification::{Addressees, NotificationContent, NotificationInput};
+use domain::preference;
+use domain::preference::{PreferenceChange, PreferenceChanges};
+use domain::tenant;
+use domain::tenant::Tenant;
+use domain::user;
+use domain::user::{PerformedBy, ProfileChange};
 pub use page::routes;
 
 /// The code of the demo tenant.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{DOCUMENTS, PEOPLE, TENANT};
 use crate::app::App;
-use crate::auth::{CallerRole, TokenClaims, issue_token};
+use auth::{CallerRole, TokenClaims, issue_token};
 
 /// Only scripts and resources of this server are allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \

@@ -6,14 +6,14 @@ use chrono::TimeDelta;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::domain::catalogue::{self, ItemTemplate, MessageType};
-use crate::domain::channel::{self, ActionTarget, ListenerId};
-use crate::domain::rule::{
-    self, ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RowReport, RuleDefinition,
-};
-use crate::domain::tenant::Tenant;
-use crate::domain::user::PerformedBy;
-use crate::error::{Error, Result};
+use base::error::{Error, Result};
+use domain::catalogue;
+use domain::catalogue::{ItemTemplate, MessageType};
+use domain::channel;
+use domain::channel::{ActionTarget, ListenerId};
+use domain::tenant::Tenant;
+use domain::user::PerformedBy;
+use rules::{ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RowReport, RuleDefinition};
 
 const RULE: &str = "late_reviews";
 const TYPE: &str = "review";
@@ -25,7 +25,7 @@ const LATE: [&[(&str, &str)]; 2] = [&[("R-5", "Dara"), ("R-7", "Gus")], &[("R-7"
 /// Creates the rule and reports late and finished reviews of a document. An existing rule is left as it is, including
 /// changes by users of the demo.
 pub async fn report_reviews(app: &App, tenant: &Arc<Tenant>, document: &ActionTarget, title: &str) -> Result<()> {
-    match rule::find_by_code(app, tenant, RULE).await {
+    match rules::find_by_code(app, tenant, RULE).await {
         Err(Error::NotFound { .. }) => {}
         found => return found.map(drop),
     }
@@ -33,12 +33,12 @@ pub async fn report_reviews(app: &App, tenant: &Arc<Tenant>, document: &ActionTa
     channel::subscribe(app, tenant, PerformedBy::Partner, ListenerId::Group(design), document, vec![ACTION.into()])
         .await?;
     catalogue::save_type(app, tenant, &review_type()).await?;
-    rule::save(app, tenant, RULE, &review_rule()?).await?;
+    rules::save(&app.rules, tenant, RULE, &review_rule()?).await?;
     for late in LATE {
         app.clock.advance(TimeDelta::minutes(5));
         let rows = late.iter().map(|(number, reviewer)| review_row([number, &document.id, title, reviewer])).collect();
         let report = RowReport { rows, is_complete: true, run: None, chunk: 0, has_more: false };
-        rule::apply_report(app, tenant, RULE, report).await?;
+        rules::apply_report(app, tenant, RULE, report).await?;
     }
     Ok(())
 }

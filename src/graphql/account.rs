@@ -22,12 +22,13 @@ use super::preference::NotificationPreferences;
 use super::siblings::UserLoader;
 use super::user::{User, UserContact};
 use super::view::{InboxView, ViewKeyInput};
-use crate::auth::CallerRole;
-use crate::domain::channel::{self, ListenerId};
-use crate::domain::{overview, user};
-use crate::error::Error;
-use crate::model::check;
-use crate::model::seal::IdKind;
+use auth::CallerRole;
+use base::error::Error;
+use domain::channel;
+use domain::channel::ListenerId;
+use domain::{overview, user};
+use model::check;
+use model::seal::IdKind;
 
 names!(FollowedUsers, "FollowedUserConnection", "FollowedUserEdge");
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 
-use crate::error::Result;
+use base::error::Result;
 
 /// One value for each key. The first read loads the values of all keys.
 #[derive(Debug)]

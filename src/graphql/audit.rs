@@ -10,12 +10,14 @@ use super::at_once::BatchLoader;
 use super::connection::{PageArguments, ScannedConnection, names};
 use super::context::{ADMIN, CallContext};
 use super::scalars::{DateTimeScalar, to_int};
-use crate::domain::audit::{self, AuditCriteria, AuditCursor, AuditList, AuditRecord, SubjectKind};
-use crate::domain::user::{self, UserProfile};
-use crate::model::actor::{NetworkClass, StaffActor, StaffKind};
-use crate::model::check;
-use crate::model::seal::IdKind;
-use crate::model::slice::ListEnd;
+use domain::audit;
+use domain::audit::{AuditCriteria, AuditCursor, AuditList, AuditRecord, SubjectKind};
+use domain::user;
+use domain::user::UserProfile;
+use model::actor::{NetworkClass, StaffActor, StaffKind};
+use model::check;
+use model::seal::IdKind;
+use model::slice::ListEnd;
 
 names!(AuditEntries, "AuditEntryConnection", "AuditEntryEdge");
 
@@ -211,7 +213,7 @@ fn decode_position((entry, notification): (i64, i64)) -> AuditCursor {
 
 impl AuditFilter {
     /// The filter for the database; `None` if its subject does not exist.
-    async fn into_filter(self, call: CallContext<'_>) -> crate::error::Result<Option<AuditCriteria>> {
+    async fn into_filter(self, call: CallContext<'_>) -> base::error::Result<Option<AuditCriteria>> {
         let actions = self.actions.as_deref().unwrap_or_default();
         check::at_most("filter.actions", actions.len(), ACTIONS)?;
         check::identifiers("filter.actions", actions)?;
@@ -236,7 +238,7 @@ impl AuditFilter {
 }
 
 /// A subject as the table stores it; `None` if it does not exist.
-async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> crate::error::Result<Option<String>> {
+async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> base::error::Result<Option<String>> {
     check::body("filter.subject.id", id, NAME_BYTES)?;
     let opened = |kind| call.tenant.seal.decode(kind, id).map(|(_, number)| number.to_string());
     Ok(match kind {
@@ -252,7 +254,7 @@ async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> cr
 }
 
 /// Entries as the API shows them. Their users are read in one batch.
-pub async fn api_entries(call: CallContext<'_>, entries: Vec<AuditRecord>) -> crate::error::Result<Vec<AuditEntry>> {
+pub async fn api_entries(call: CallContext<'_>, entries: Vec<AuditRecord>) -> base::error::Result<Vec<AuditEntry>> {
     let users = entries.iter().filter(|of| of.kind == SubjectKind::User).filter_map(|of| of.subject.as_deref());
     let mut users: Vec<UserId> = users.filter_map(|number| number.parse().ok().map(UserId)).collect();
     users.sort_unstable();

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::Viewer;
 use super::errors::error_response;
-use crate::auth::CallerRole;
-use crate::config::LimitsConfig;
-use crate::error::Error;
+use auth::CallerRole;
+use base::config::LimitsConfig;
+use base::error::Error;
 
 /// Bytes of a field besides its name and value: quotes, a colon, a comma.
 const FIELD: usize = 4;

@@ -9,10 +9,10 @@ use entity::ids::TypeId;
 use super::context::{ADMIN, CallContext, STAFF};
 use super::json::JsonScalar;
 use super::scalars::to_int;
-use crate::domain::catalogue;
-use crate::domain::lane::DestinationKind;
-use crate::error::Error;
-use crate::model::{seal, wechat};
+use base::error::Error;
+use delivery::lane::DestinationKind;
+use domain::catalogue;
+use model::{seal, wechat};
 
 /// How items of a type become read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

@@ -12,10 +12,11 @@ use super::connection::names;
 use super::context::CallContext;
 use super::scalars::{DateTimeScalar, to_int};
 use super::user::User;
-use crate::auth::CallerRole;
-use crate::domain::channel::{self, ListenerId};
-use crate::error::Error;
-use crate::model::{check, seal};
+use auth::CallerRole;
+use base::error::Error;
+use domain::channel;
+use domain::channel::ListenerId;
+use model::{check, seal};
 
 names!(TopicSubscriptions, "TopicSubscriptionConnection", "TopicSubscriptionEdge");
 
@@ -353,7 +354,7 @@ async fn audited_listener(
     ctx: &Context<'_>,
     call: CallContext<'_>,
     who: Option<ListenerChoice>,
-) -> crate::error::Result<ListenerId> {
+) -> base::error::Result<ListenerId> {
     use audit_entry::SubjectKind;
     if let Some(ListenerChoice::Group(code)) = &who {
         call.start_audit(ctx, SubjectKind::Group, &[code]);
@@ -370,7 +371,7 @@ async fn find_listener(
     ctx: &Context<'_>,
     call: CallContext<'_>,
     who: Option<ListenerChoice>,
-) -> crate::error::Result<Option<ListenerId>> {
+) -> base::error::Result<Option<ListenerId>> {
     let (field, named) = match &who {
         Some(ListenerChoice::Group(_)) => return audited_listener(ctx, call, who).await.map(Some),
         Some(ListenerChoice::User(user)) => ("who.user", Some(user)),
@@ -383,7 +384,7 @@ async fn find_listener(
     Ok(user.map(ListenerId::User))
 }
 
-async fn mention_listener(call: CallContext<'_>, who: Option<ListenerChoice>) -> crate::error::Result<ListenerId> {
+async fn mention_listener(call: CallContext<'_>, who: Option<ListenerChoice>) -> base::error::Result<ListenerId> {
     match who {
         None => Ok(ListenerId::User(call.mention_subject("who", None).await?)),
         Some(ListenerChoice::User(user)) => Ok(ListenerId::User(call.mention_subject("who.user", Some(&user)).await?)),

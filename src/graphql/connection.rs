@@ -9,9 +9,9 @@ use entity::ids::ChannelId;
 
 use super::context::CallContext;
 use super::plain::{InlineList, InlineObject};
-use crate::error::{Error, Result};
-use crate::model::seal::IdKind;
-use crate::model::slice::{ListEnd, PageRange};
+use base::error::{Error, Result};
+use model::seal::IdKind;
+use model::slice::{ListEnd, PageRange};
 
 /// Page size without `first` and `last`.
 pub const DEFAULT_SIZE: usize = 20;

@@ -11,13 +11,14 @@ use futures_util::future::BoxFuture;
 use super::admission::RateLimiter;
 use super::viewer::Viewer;
 use crate::app::App;
-use crate::auth::CallerRole;
-use crate::database::PendingAudit;
-use crate::domain::tenant::Tenant;
-use crate::domain::user::{self, PerformedBy};
-use crate::error::{Error, Result};
-use crate::model::actor::{StaffActor, StaffKind};
-use crate::model::check;
+use auth::CallerRole;
+use base::error::{Error, Result};
+use domain::tenant::Tenant;
+use domain::user;
+use domain::user::PerformedBy;
+use model::actor::{StaffActor, StaffKind};
+use model::check;
+use store::PendingAudit;
 
 /// A request as resolvers see it.
 #[derive(Clone, Copy)]

@@ -10,9 +10,9 @@ use tokio::sync::OnceCell;
 
 use super::context::CallContext;
 use super::user::{User, find_profiles};
-use crate::domain::user::UserProfile;
-use crate::error::Error;
-use crate::model::check;
+use base::error::Error;
+use domain::user::UserProfile;
+use model::check;
 
 type ProfilesById = HashMap<String, UserProfile>;
 
@@ -58,7 +58,7 @@ fn representation_ids(ctx: &Context<'_>) -> Result<Vec<Option<ID>>> {
     Ok(representations.into_iter().map(id).collect())
 }
 
-async fn load_profiles(call: CallContext<'_>, ids: &[Option<ID>]) -> crate::error::Result<ProfilesById> {
+async fn load_profiles(call: CallContext<'_>, ids: &[Option<ID>]) -> base::error::Result<ProfilesById> {
     let possible = ids.iter().flatten().filter(|id| check::identifier("id", id).is_ok());
     let mut names: Vec<String> = possible.map(|id| id.0.clone()).collect();
     names.sort_unstable();

@@ -3,8 +3,8 @@
 use async_graphql::resolver_utils::EnumType;
 use async_graphql::{Enum, ErrorExtensionValues, Object, Pos, Response, ServerError};
 
-use crate::error::Error;
-use crate::text::{character_count, shorten_text};
+use base::error::Error;
+use base::text::{character_count, shorten_text};
 
 /// Most characters of an error message: it may repeat its input, which may be a megabyte.
 const MESSAGE: usize = 400;

@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::errors::error_response;
 use super::json::{json_to_value, restore_numbers};
 use super::{AdmittedRequest, PublicRoute, RateScope, ResponseBudget, Schema, StreamResponse, Viewer};
-use crate::error::Error;
-use crate::model::network::CallerNetwork;
+use base::error::Error;
+use model::network::CallerNetwork;
 
 impl Executor for Schema {
     async fn execute(&self, request: Request) -> Response {

@@ -4,9 +4,9 @@ use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::context::{CallContext, STAFF};
 use super::scalars::DateTimeScalar;
-use crate::domain::notification;
-use crate::error::Error;
-use crate::model::seal::IdKind;
+use base::error::Error;
+use domain::notification;
+use model::seal::IdKind;
 
 /// Why a user has or lacks a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

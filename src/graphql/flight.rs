@@ -11,9 +11,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
 use crate::app::App;
-use crate::auth::CallerRole;
 use crate::graphql::Viewer;
-use crate::telemetry::metrics::CallerLabels;
+use auth::CallerRole;
+use base::telemetry::metrics::CallerLabels;
 
 /// The name of an admitted request in metrics. Clients cannot invent such names.
 #[derive(Clone, Debug)]

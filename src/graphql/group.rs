@@ -14,8 +14,8 @@ use super::context::{CallContext, STAFF, distinct_count};
 use super::scalars::to_int;
 use super::siblings::UserLoader;
 use super::user::User;
-use crate::domain::channel;
-use crate::model::seal;
+use domain::channel;
+use model::seal;
 
 names!(GroupMembers, "UserGroupMemberConnection", "UserGroupMemberEdge");
 

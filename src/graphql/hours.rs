@@ -6,10 +6,12 @@ use entity::audit_entry;
 use super::account::MutationSubject;
 use super::context::CallContext;
 use super::patch::FieldPatch;
-use crate::domain::user::{self, ProfileChange};
-use crate::error::Result;
-use crate::model::hours::{self, QuietPeriod, TimeOfDay};
-use crate::model::zone::IanaZone;
+use base::error::Result;
+use domain::user;
+use domain::user::ProfileChange;
+use model::hours;
+use model::hours::{QuietPeriod, TimeOfDay};
+use model::zone::IanaZone;
 
 /// Daily hours without delivery outside of the inbox.
 #[derive(InputObject)]

@@ -13,12 +13,14 @@ use super::plain::InlineObject;
 use super::poll::ReadSet;
 use super::scalars::DateTimeScalar;
 use super::user::User;
-use crate::domain::inbox::UserItem;
-use crate::domain::inbox::page::{self, ItemFilter, PageEnd, PageWindow};
-use crate::domain::inbox::shelf::InboxSide;
-use crate::domain::notification;
-use crate::model::seal::IdKind;
-use crate::model::slice::{self, PageRange};
+use domain::inbox::UserItem;
+use domain::inbox::page;
+use domain::inbox::page::{ItemFilter, PageEnd, PageWindow};
+use domain::inbox::shelf::InboxSide;
+use domain::notification;
+use model::seal::IdKind;
+use model::slice;
+use model::slice::PageRange;
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 

@@ -11,9 +11,9 @@ use super::inbox::{InboxItem, Items, open_cursor};
 use super::overview::selected_parts_of;
 use super::plain::InlineObject;
 use super::view::{InboxView, ViewKeyInput};
-use crate::domain::live;
-use crate::domain::overview::OverviewRequest;
-use crate::error::Error;
+
+use base::error::Error;
+use domain::overview::OverviewRequest;
 
 /// An item with its cursor.
 pub type ItemEdge = Edge<String, InlineObject<InboxItem>, EmptyFields, Items>;

@@ -14,13 +14,14 @@ use super::context::CallContext;
 use super::inbox::{InboxItem, open_cursor};
 use super::plain::InlineObject;
 use super::scalars::to_int;
-use crate::auth::CallerRole;
-use crate::domain::catalogue;
-use crate::domain::inbox::item;
-use crate::domain::inbox::mark::{self, ItemChange, MarkFilter, MarkOutcome, MarkSelection};
-use crate::error::Error;
-use crate::model::check;
-use crate::model::seal::IdKind;
+use auth::CallerRole;
+use base::error::Error;
+use domain::catalogue;
+use domain::inbox::item;
+use domain::inbox::mark;
+use domain::inbox::mark::{ItemChange, MarkFilter, MarkOutcome, MarkSelection};
+use model::check;
+use model::seal::IdKind;
 
 /// Most ids per call.
 const IDS: usize = 1000;

@@ -72,13 +72,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::database::{PendingAudit, Principal};
-use crate::domain::live::LiveRooms;
-use crate::domain::notification::SearchBudget;
-use crate::error::Error;
+use ::live::LiveRooms;
 use admission::AdmissionControl;
-pub use admission::{AdmittedRequest, PublicRoute, RateLimit, RateScope, TokenBucket};
+pub use admission::{AdmittedRequest, PersistedOperations, PublicRoute, RateLimit, RateScope, TokenBucket, sha256_hex};
+use base::error::Error;
 pub use budget::ResponseBudget;
+use domain::notification::SearchBudget;
 use entities::EntityLoader;
 pub use errors::error_code;
 use errors::error_response;
@@ -87,6 +86,7 @@ pub use event::PersonalizedResponse;
 pub use flight::{OperationName, response_code as outcome};
 pub use json::json_to_value as json_value;
 pub use poll::{CacheableQuery, ReusableResponse};
+use store::{PendingAudit, Principal};
 pub use viewer::{CallerIdentity, Viewer};
 
 /// All queries.

@@ -13,11 +13,13 @@ use super::notification::SentNotification;
 use super::outbound::{MailRelay, OutboundDelivery, WeChatAccount, WebPush, WebhookEndpoint};
 use super::rule::NotificationRule;
 use super::view::InboxView;
-use crate::auth::CallerRole;
-use crate::domain::channel::{self, ListenerId};
-use crate::domain::inbox::item;
-use crate::domain::{catalogue, lane, notification, rule, view};
-use crate::model::seal::IdKind;
+use auth::CallerRole;
+use delivery::lane;
+use domain::channel;
+use domain::channel::ListenerId;
+use domain::inbox::item;
+use domain::{catalogue, notification, view};
+use model::seal::IdKind;
 
 /// An object with a globally unique id.
 #[derive(Interface)]
@@ -99,11 +101,11 @@ async fn find_node(call: CallContext<'_>, id: &ID) -> Result<Option<Node>> {
         }
         IdKind::Viewer if !is_staff => Some(Node::Viewer(UserAccount::for_user(user))),
         IdKind::InboxUser => {
-            let known = crate::domain::user::load_profiles(app, tenant, &[user]).await?;
+            let known = domain::user::load_profiles(app, tenant, &[user]).await?;
             known.contains_key(&user).then(|| Node::InboxUser(UserAccount::for_user(user)))
         }
         IdKind::Rule if call.viewer.role == CallerRole::Admin => {
-            rule::find_by_id(app, tenant, second).await?.map(NotificationRule::from).map(Node::NotificationRule)
+            rules::find_by_id(app, tenant, second).await?.map(NotificationRule::from).map(Node::NotificationRule)
         }
         IdKind::Lane if call.viewer.role == CallerRole::Admin => {
             lane::find_of_any_kind(app, tenant, second).await?.map(|of| match of.kind {

@@ -17,8 +17,8 @@ use super::scalars::{DateTimeScalar, to_int};
 use super::siblings::UserLoader;
 use super::stats::{HourLoader, NotificationHour, NotificationStats};
 use super::user::User;
-use crate::domain::{catalogue, channel, notification};
-use crate::model::seal::IdKind;
+use domain::{catalogue, channel, notification};
+use model::seal::IdKind;
 
 /// State of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

@@ -12,9 +12,10 @@ use super::inbox::InboxItem;
 use super::plain::{InlineList, InlineObject};
 use super::scalars::to_int;
 use super::view::InboxView;
-use crate::domain::overview::{self, OverviewRequest};
-use crate::model::overview::VisibleFields;
-use crate::model::seal::IdKind;
+use domain::overview;
+use domain::overview::OverviewRequest;
+use model::overview::VisibleFields;
+use model::seal::IdKind;
 
 /// A count that may stop at a cap.
 #[derive(SimpleObject)]

@@ -3,7 +3,7 @@
 use async_graphql::Value;
 use async_graphql::resolver_utils::{EnumType, enum_value};
 
-use crate::error::{Error, Result};
+use base::error::{Error, Result};
 
 /// A patch and the fields that it erases.
 pub struct FieldPatch<Field>(Vec<Field>);

@@ -9,14 +9,15 @@ use entity::ids::{Seq, UserId};
 use parking_lot::Mutex;
 
 use super::{AdmittedRequest, Schema, Viewer};
-use crate::auth::CallerRole;
-use crate::domain::overview::{self, UserOverview};
-use crate::domain::user;
-use crate::error::{Error, Result};
-use crate::model::answer::{CachedResponse, ResponseText};
-use crate::model::fingerprint::fingerprint;
-use crate::model::proof::CacheValidator;
-use crate::model::seal::IdKind;
+use auth::CallerRole;
+use base::error::{Error, Result};
+use domain::overview;
+use domain::overview::UserOverview;
+use domain::user;
+use model::answer::{CachedResponse, ResponseText};
+use model::fingerprint::fingerprint;
+use model::proof::CacheValidator;
+use model::seal::IdKind;
 
 /// A query of a user for the overview and parts of the inbox, and for nothing else that may change.
 #[derive(Debug)]

@@ -11,8 +11,9 @@ use futures_util::FutureExt;
 use super::account::MutationSubject;
 use super::catalogue::DeliveryChannel;
 use super::context::{ADMIN, CallContext, STAFF};
-use crate::domain::preference::{self, PreferenceChange, PreferenceChanges};
-use crate::error::Error;
+use base::error::Error;
+use domain::preference;
+use domain::preference::{PreferenceChange, PreferenceChanges};
 
 /// Where the state of a switch comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
@@ -137,7 +138,7 @@ struct PreferenceArguments {
 
 impl PreferenceArguments {
     /// For each kind, the switches to set, then those to reset to the default.
-    fn into_changes(self) -> crate::error::Result<PreferenceChanges> {
+    fn into_changes(self) -> base::error::Result<PreferenceChanges> {
         let switches = |set: Option<Vec<PreferenceInput>>, field: &str, reset: Option<Vec<String>>| {
             let set = set.unwrap_or_default().into_iter().map(|input| (input.code, input.enabled)).collect();
             let all = merge_switches(set, field, reset.unwrap_or_default(), String::as_str);
@@ -162,7 +163,7 @@ fn merge_switches<K: Eq + Hash>(
     field: &str,
     reset: Vec<K>,
     code: fn(&K) -> &str,
-) -> crate::error::Result<Vec<(K, Option<bool>)>> {
+) -> base::error::Result<Vec<(K, Option<bool>)>> {
     let named: HashSet<&K> = set.iter().map(|(key, _)| key).collect();
     if let Some(place) = reset.iter().position(|key| named.contains(key)) {
         let message = format!("names {:?}, which is also set", code(&reset[place]));

@@ -10,11 +10,12 @@ use super::json::JsonScalar;
 use super::scalars::to_int;
 use super::send::ContentInput;
 use super::user::find_profiles;
-use crate::domain::catalogue::{self, ItemTemplate};
-use crate::error::Error;
-use crate::model::check;
-use crate::model::template::{TargetVariables, TemplateFlaw, TemplateVariables, TextKind, try_render};
-use crate::text::{close_directions, display_line};
+use base::error::Error;
+use base::text::{close_directions, display_line};
+use domain::catalogue;
+use domain::catalogue::ItemTemplate;
+use model::check;
+use model::template::{TargetVariables, TemplateFlaw, TemplateVariables, TextKind, try_render};
 
 /// A notification to render.
 #[derive(InputObject)]

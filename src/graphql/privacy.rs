@@ -6,7 +6,8 @@ use entity::ids::UserId;
 
 use super::context::{CallContext, STAFF};
 use super::json::JsonScalar;
-use crate::domain::{audit, privacy, user};
+use domain::{audit, user};
+use maintenance::privacy;
 
 #[derive(Default)]
 pub struct PrivacyQuery;

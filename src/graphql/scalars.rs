@@ -3,7 +3,7 @@
 use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value};
 use chrono::SecondsFormat;
 
-use crate::clock::{Millis, parse_instant, to_date_time};
+use base::clock::{Millis, parse_instant, to_date_time};
 
 /// RFC 3339 instant in UTC with milliseconds, such as `2026-11-21T08:30:00.000Z`. Inputs may have other offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,10 @@ use super::json::JsonScalar;
 use super::notification::SentNotification;
 use super::overview::CappedCount;
 use super::scalars::{DateTimeScalar, to_int};
-use crate::auth::CallerRole;
-use crate::domain::notification::{self, Addressees, NotificationContent, NotificationInput};
-use crate::error::Error;
+use auth::CallerRole;
+use base::error::Error;
+use domain::notification;
+use domain::notification::{Addressees, NotificationContent, NotificationInput};
 
 /// Queries before a send.
 #[derive(Default)]
@@ -253,7 +254,7 @@ impl SendMutation {
             into_domain_input(input)
                 .map_err(|error| error.with_field_prefix(&format!("inputs[{place}].{}", variants[place])))
         });
-        let inputs = inputs.collect::<crate::error::Result<Vec<_>>>()?;
+        let inputs = inputs.collect::<base::error::Result<Vec<_>>>()?;
         Ok(send_all(call, inputs, |place| format!("inputs[{place}].{}", variants[place])).await?)
     }
 }
@@ -266,15 +267,12 @@ fn variant_name(input: &SendInput) -> &'static str {
     }
 }
 
-async fn send_one(call: CallContext<'_>, input: SendInput) -> crate::error::Result<SendPayload> {
+async fn send_one(call: CallContext<'_>, input: SendInput) -> base::error::Result<SendPayload> {
     send_translated(call, into_domain_input(input).map_err(|error| error.with_field_prefix("input"))?).await
 }
 
 /// Boxed, to keep the large future of a send out of the types of its callers, which would slow compilation.
-fn send_translated(
-    call: CallContext<'_>,
-    input: NotificationInput,
-) -> BoxFuture<'_, crate::error::Result<SendPayload>> {
+fn send_translated(call: CallContext<'_>, input: NotificationInput) -> BoxFuture<'_, base::error::Result<SendPayload>> {
     Box::pin(async move {
         let sent = send_all(call, vec![input], |_| "input".into()).await?.pop();
         sent.ok_or_else(|| Error::internal("a send returned no outcome"))
@@ -285,7 +283,7 @@ async fn send_all(
     call: CallContext<'_>,
     inputs: Vec<NotificationInput>,
     path: impl Fn(usize) -> String,
-) -> crate::error::Result<Vec<SendPayload>> {
+) -> base::error::Result<Vec<SendPayload>> {
     let sent_by = call.audit_actor();
     let inputs = inputs.into_iter().map(|input| NotificationInput { sent_by: sent_by.clone(), ..input });
     let inputs: Vec<NotificationInput> = inputs.collect();
@@ -295,7 +293,7 @@ async fn send_all(
     Ok(SentNotification::from_notifications(all).into_iter().zip(replayed).map(payload).collect())
 }
 
-fn into_addressees(audience: AudienceInput) -> crate::error::Result<Addressees> {
+fn into_addressees(audience: AudienceInput) -> base::error::Result<Addressees> {
     Ok(match audience {
         AudienceInput::Everyone(true) => Addressees::Everyone,
         AudienceInput::Everyone(false) => {
@@ -306,7 +304,7 @@ fn into_addressees(audience: AudienceInput) -> crate::error::Result<Addressees> 
     })
 }
 
-fn into_domain_input(input: SendInput) -> crate::error::Result<NotificationInput> {
+fn into_domain_input(input: SendInput) -> base::error::Result<NotificationInput> {
     // The fields that the three kinds of input share.
     macro_rules! input {
         ($input:ident, $addressees:expr) => {

@@ -12,9 +12,10 @@ use super::notification::{NotificationStatus, SentNotification};
 use super::patch::FieldPatch;
 use super::plain::InlineObject;
 use super::scalars::DateTimeScalar;
-use crate::domain::notification::{self, ContentChange, NotificationChange, SentFilter};
-use crate::error::Error;
-use crate::model::seal::IdKind;
+use base::error::Error;
+use domain::notification;
+use domain::notification::{ContentChange, NotificationChange, SentFilter};
+use model::seal::IdKind;
 
 names!(Notifications, "SentNotificationConnection", "SentNotificationEdge");
 
@@ -94,7 +95,7 @@ pub struct NotificationPatch {
 }
 
 impl NotificationPatch {
-    fn into_patch(self) -> crate::error::Result<NotificationChange> {
+    fn into_patch(self) -> base::error::Result<NotificationChange> {
         use NotificationField::{Body, Data, ExpiresAt, Link, Params, Title};
         let json = |value: Option<JsonScalar>| value.map(|JsonScalar(value)| value);
         let patching = FieldPatch::from_cleared(self.clear);

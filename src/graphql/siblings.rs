@@ -10,9 +10,11 @@ use tokio::sync::OnceCell;
 
 use super::context::CallContext;
 use super::view::ViewLoader;
-use crate::domain::overview::{self, OverviewRequest};
-use crate::domain::user::{self, UserProfile};
-use crate::error::Error;
+use base::error::Error;
+use domain::overview;
+use domain::overview::OverviewRequest;
+use domain::user;
+use domain::user::UserProfile;
 
 type OverviewsByUser = HashMap<UserId, overview::UserOverview>;
 

@@ -6,8 +6,9 @@ use entity::ids::Seq;
 use super::at_once::BatchLoader;
 use super::context::CallContext;
 use super::scalars::{DateTimeScalar, to_int};
-use crate::domain::notification::Notification;
-use crate::domain::tally::{self, HourlyCounts};
+use domain::notification::Notification;
+use domain::tally;
+use domain::tally::HourlyCounts;
 
 /// How many users a notification addressed, reached, and was read by.
 #[derive(Clone, Copy, Debug, SimpleObject)]

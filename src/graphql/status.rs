@@ -5,11 +5,11 @@ use async_graphql::{Context, Object, Result, SimpleObject};
 use super::context::{ADMIN, CallContext};
 use super::overview::CappedCount;
 use super::scalars::{DateTimeScalar, to_int};
-use crate::app::VERSION;
-use crate::clock::Millis;
-use crate::domain::notification;
-use crate::hub::NodeInfo;
-use crate::telemetry::pulse::TenantActivity;
+use base::clock::Millis;
+use base::telemetry::pulse::TenantActivity;
+use cluster::hub::NodeInfo;
+use domain::notification;
+use store::VERSION;
 
 /// The state of the service for a tenant. Figures of all tenants together are in `/metrics`.
 #[derive(SimpleObject)]

@@ -15,10 +15,11 @@ use super::hours::{DigestTimeInput, ParsedHours, QuietHoursInput};
 use super::patch::FieldPatch;
 use super::scalars::DateTimeScalar;
 use super::siblings::UserLoader;
-use crate::domain::lane::DestinationKind;
-use crate::domain::user::{self, ContactAddress, ProfileChange, UserProfile};
-use crate::mail;
-use crate::model::wechat;
+use delivery::lane::DestinationKind;
+use domain::user;
+use domain::user::{ContactAddress, ProfileChange, UserProfile};
+use model::wechat;
+use outside::mail;
 
 /// The public profile of a user.
 #[derive(Clone)]
@@ -176,7 +177,7 @@ pub enum UserContactInput {
 }
 
 impl UserContactInput {
-    fn into_contact(self) -> crate::error::Result<ContactAddress> {
+    fn into_contact(self) -> base::error::Result<ContactAddress> {
         match self {
             Self::Email(address) => {
                 let address = mail::normalize_address(&address).map_err(|error| error.with_field_prefix("email"))?;
@@ -209,7 +210,7 @@ impl From<entity::contact::Model> for UserContact {
 }
 
 impl UserProfileInput {
-    fn into_change(self) -> crate::error::Result<ProfileChange> {
+    fn into_change(self) -> base::error::Result<ProfileChange> {
         let patching = FieldPatch::from_cleared(self.clear);
         let read = |(place, of): (usize, UserContactInput)| {
             of.into_contact().map_err(|error| error.with_field_prefix(&format!("contacts[{place}]")))
@@ -256,10 +257,7 @@ impl UserMutation {
 }
 
 /// Profiles of those users that the tenant knows, by external id.
-pub async fn find_profiles(
-    call: CallContext<'_>,
-    ids: &[String],
-) -> crate::error::Result<HashMap<String, UserProfile>> {
+pub async fn find_profiles(call: CallContext<'_>, ids: &[String]) -> base::error::Result<HashMap<String, UserProfile>> {
     let rows: Vec<UserId> = user::find_existing(call.app, call.tenant, ids).await?.into_values().collect();
     let profiles = user::load_profiles(call.app, call.tenant, &rows).await?;
     Ok(profiles.into_values().map(|of| (of.external_id.clone(), of)).collect())

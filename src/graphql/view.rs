@@ -18,12 +18,14 @@ use super::json::JsonScalar;
 use super::overview::CappedCount;
 use super::plain::InlineObject;
 use super::scalars::DateTimeScalar;
-use crate::auth::CallerRole;
-use crate::domain::catalogue::{self, ViewCode};
-use crate::domain::overview;
-use crate::domain::view::{self, MembershipCaller, ViewActivity, ViewKey, ViewListing};
-use crate::error::Error;
-use crate::model::{check, seal};
+use auth::CallerRole;
+use base::error::Error;
+use domain::catalogue;
+use domain::catalogue::ViewCode;
+use domain::overview;
+use domain::view;
+use domain::view::{MembershipCaller, ViewActivity, ViewKey, ViewListing};
+use model::{check, seal};
 
 /// A view, by your own strings of 1 to 128 characters each.
 #[derive(InputObject)]
@@ -297,7 +299,7 @@ impl ViewMutation {
 fn named_members(
     call: CallContext<'_>,
     users: Option<Vec<ID>>,
-) -> crate::error::Result<(MembershipCaller, Vec<String>)> {
+) -> base::error::Result<(MembershipCaller, Vec<String>)> {
     let named = users.map(|users| users.into_iter().map(|id| id.0).collect::<Vec<String>>());
     match (call.viewer.role, named) {
         (CallerRole::User, named) => {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use entity::ids::TenantId;
 
 use crate::app::App;
-use crate::auth::{CallerRole, TokenClaims};
-use crate::database::Principal;
-use crate::domain::tenant;
-use crate::error::Result;
-use crate::model::actor::NetworkClass;
-use crate::model::check;
-use crate::model::tenant::Tenant;
+use auth::{CallerRole, TokenClaims};
+use base::error::Result;
+use domain::tenant;
+use model::actor::NetworkClass;
+use model::check;
+use model::tenant::Tenant;
+use store::Principal;
 
 /// The identity of a caller: the tenant, the role, and the name in the token.
 pub type CallerIdentity = (TenantId, CallerRole, String);

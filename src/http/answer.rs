@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, StreamExt, iter, poll_fn};
 use serde_json::json;
 
-use crate::error::Error;
 use crate::graphql::{ResponseBudget, error_code, outcome};
+use base::error::Error;
 
 /// Identifies a request, to its sender and in the log.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -10,12 +10,12 @@ use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionCredential;
 use super::sign_in::shown;
-use crate::auth::SignInSession;
-use crate::clock::to_date_time;
-use crate::error::{Error, Result};
 use crate::graphql::{PublicRoute, RateScope, Viewer};
-use crate::model::actor::NetworkClass;
-use crate::model::network::CallerNetwork;
+use auth::SignInSession;
+use base::clock::to_date_time;
+use base::error::{Error, Result};
+use model::actor::NetworkClass;
+use model::network::CallerNetwork;
 
 /// Authenticates the caller and counts one operation towards its rate. On failure, the response to send.
 pub async fn authenticate_and_charge(

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::answer::REQUEST_ID;
-use crate::config::{ServerConfig, WireConfig};
+use base::config::{ServerConfig, WireConfig};
 
 /// How long a browser may cache a preflight. Chrome's maximum.
 const MAX_AGE: Duration = Duration::from_hours(2);
@@ -85,7 +85,7 @@ mod tests {
     use clap::Parser;
 
     use super::is_origin_allowed;
-    use crate::config::ServerConfig;
+    use base::config::ServerConfig;
 
     #[test]
     fn in_the_demo_pages_of_this_machine_may_use_it_too() {

@@ -17,9 +17,9 @@ use super::session::SessionCredential;
 use super::tag::{is_listed, not_modified, with_etag};
 use super::unread::mark_uncounted;
 use super::{events, socket};
-use crate::error::Error;
 use crate::graphql::{AdmittedRequest, CacheableQuery, ReusableResponse, Viewer};
-use crate::model::fingerprint::fingerprint;
+use base::error::Error;
+use model::fingerprint::fingerprint;
 
 /// Queries only: a request that changes something must not be in a URL. WebSocket upgrades arrive here, too.
 pub async fn handle_get(

@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::json::has_reserved_key;
+use base::error::{Error, Result};
+use base::json::has_reserved_key;
 
 /// A byte order mark, which some programs write. A parser may ignore it (RFC 8259, section 8.1).
 const MARK: &str = "\u{feff}";

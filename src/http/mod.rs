@@ -36,7 +36,7 @@ use futures_util::future::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 
-use crate::error::{DatabaseFailure, Error, Result};
+use base::error::{DatabaseFailure, Error, Result};
 use serve::{ConnectionLimiter, DrainFlag};
 pub use server::Server;
 
@@ -100,7 +100,7 @@ impl Server {
         self.serve_until(listener, Box::pin(stop))
     }
 
-    /// Boxed, like [`App::start`](crate::app::App::start) and the worker's, so that it is compiled here and not again
+    /// Boxed, like [`App::start`](store::App::start) and the worker's, so that it is compiled here and not again
     /// in each program that awaits it.
     fn serve_until(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<()>> {
         Box::pin(self.serve_and_drain(listener, stop))

@@ -20,9 +20,9 @@ use super::cors;
 use super::serve::ConnectionState;
 use super::server::Server;
 use crate::graphql::OperationName;
-use crate::model::network::CallerNetwork;
-use crate::telemetry;
-use crate::telemetry::metrics::HttpLabels;
+use base::telemetry;
+use base::telemetry::metrics::HttpLabels;
+use model::network::CallerNetwork;
 
 /// The most characters of an id given by a proxy.
 const ID: usize = 64;

@@ -18,10 +18,10 @@ use super::json;
 use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionCredential;
-use crate::auth::CallerRole;
-use crate::error::{Error, Result};
 use crate::graphql::{Viewer, json_value};
-use crate::model::network::CallerNetwork;
+use auth::CallerRole;
+use base::error::{Error, Result};
+use model::network::CallerNetwork;
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);

@@ -8,8 +8,8 @@ use axum::Router;
 use super::session::SessionRegistry;
 use super::unread::ResponseMemoryLimiter;
 use crate::app::App;
-use crate::domain::live::LiveRooms;
 use crate::graphql::Schema;
+use live::LiveRooms;
 
 /// A running server, as HTTP handlers see it. Clones share one state and are cheap: each request makes some.
 #[derive(Clone, Debug)]

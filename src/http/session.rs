@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use super::counts::KeyCounts;
 use crate::app::App;
-use crate::auth::{SignInSession, TokenClaims};
-use crate::domain::ended_session;
-use crate::error::{Error, Result};
 use crate::graphql::{CallerIdentity, Viewer};
+use auth::{SignInSession, TokenClaims};
+use base::error::{Error, Result};
+use domain::ended_session;
 
 /// The time over which a shutdown closes the sessions, so that they do not all reconnect at once.
 const SPREAD: Duration = Duration::from_secs(3);

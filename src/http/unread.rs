@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::counts::KeyCounts;
 use crate::app::App;
 use crate::graphql::{CallerIdentity, Viewer};
-use crate::model::network::CallerNetwork;
+use model::network::CallerNetwork;
 
 /// Responses of up to this many bytes to a caller with a token do not count.
 const SMALL: usize = 16 * 1024;

@@ -20,14 +20,15 @@ use super::caller::unauthenticated_response;
 use super::console::{OPENERS, new_nonce};
 use super::request::read_body;
 use super::server::Server;
-use crate::auth::CallerRole;
-use crate::database::Principal;
-use crate::domain::mail::unsubscribe::{self, UnsubscribeRequest};
-use crate::error::{Error, Result};
 use crate::graphql::{PublicRoute, RateScope, Viewer};
-use crate::mail::MailTexts;
-use crate::model::actor::NetworkClass;
-use crate::model::network::CallerNetwork;
+use auth::CallerRole;
+use base::error::{Error, Result};
+use delivery::mail::unsubscribe;
+use delivery::mail::unsubscribe::UnsubscribeRequest;
+use model::actor::NetworkClass;
+use model::network::CallerNetwork;
+use outside::mail::MailTexts;
+use store::Principal;
 
 /// The most bytes of a form, which has a single field.
 const FORM_BYTES: usize = 4 * 1024;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use futures_util::future::{join, join_all};
 use sea_orm::{ConnectionTrait, Database, Statement};
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::{sleep, timeout};
 
 use crate::report::database;

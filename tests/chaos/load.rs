@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use auth::CallerRole;
+use base::clock::{Clock, to_date_time};
 use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
 use futures_util::stream::iter;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::clock::{Clock, to_date_time};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidings::domain::chore::drift::DRIFTED;
+use maintenance::chore::drift::DRIFTED;
 
 use crate::arena::Arena;
 use crate::client::Deed;

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use auth::CallerRole;
+use base::clock::{Clock, to_date_time};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::clock::{Clock, to_date_time};
 use tokio::time::sleep;
 
 use crate::client::{Client, Deed};

@@ -1,9 +1,9 @@
 //! Roles and their permissions: no user can see another user's data.
 
+use auth::CallerRole;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tower::ServiceExt;
 
 use crate::support::{TestApp, everyone, on_every_database};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use auth::CallerRole;
 use chrono::TimeDelta;
 use entity::audit_entry::{self, Entity as Entries};
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::support::{TestApp, everyone, on_every_database};
 
@@ -379,7 +379,7 @@ on_every_database! {
         app.advance(TimeDelta::days(20));
         app.service().ask("mutation { saveUserGroup(code: \"new\") { code } }", json!({})).await;
         app.advance(TimeDelta::days(11));
-        tidings::domain::chore::sweep::sweep_all(&app.app).await.unwrap();
+        maintenance::chore::sweep::sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(lines(app, json!({})).await, ["SERVICE saveUserGroup GROUP new"]);
     }
 }
@@ -395,7 +395,7 @@ async fn who_is_believed_about_a_callers_address_is_listed() {
         ("127.0.0.1,10.0.0.7", "9.9.9.9, 10.0.0.7", "PUBLIC"),
         ("127.0.0.1,10.0.0.7", "9.9.9.9, 10.0.0.8, 10.0.0.7", "PRIVATE"),
     ] {
-        let change = |config: &mut tidings::config::ServerConfig| {
+        let change = |config: &mut base::config::ServerConfig| {
             config.connections.trusted_proxies = listed.parse().unwrap();
         };
         crate::support::with_settings(crate::support::Kind::Sqlite, change, async |app: &TestApp| {

@@ -1,11 +1,11 @@
 //! Input larger than one statement can take, and the limits of stored data.
 
+use domain::inbox::page::{ItemFilter, PageEnd, PageStrategy, PageWindow, page_query};
+use domain::inbox::standing::ReadBound;
+use domain::overview::{self, OverviewRequest};
+use domain::{catalogue, tenant, user};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
-use tidings::domain::inbox::page::{ItemFilter, PageEnd, PageStrategy, PageWindow, page_query};
-use tidings::domain::inbox::standing::ReadBound;
-use tidings::domain::overview::{self, OverviewRequest};
-use tidings::domain::{catalogue, tenant, user};
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -83,7 +83,7 @@ async fn days_of(app: &TestApp, user: &str) {
     actor.mark("markRead", json!({ "ids": [items[0]["id"]] })).await;
     actor.mark("markRead", json!({ "matching": {} })).await;
     actor.mark("deleteItems", json!({ "matching": {} })).await;
-    tidings::domain::tally::update_counters(&app.app).await.unwrap();
+    domain::tally::update_counters(&app.app).await.unwrap();
     app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
 }
 

@@ -121,7 +121,7 @@ on_every_database! {
         assert_eq!(service.refused(EXPLAIN, of("x", "ada")).await, "NOT_FOUND notification: no notification \"x\"");
         assert_eq!(service.refused(EXPLAIN, of(&id, "eve")).await, "NOT_FOUND user: no user \"eve\"");
         assert!(service.refused(EXPLAIN, of(&id, "")).await.starts_with("BAD_USER_INPUT user"));
-        let stranger = app.stranger("shop", tidings::auth::CallerRole::Service);
+        let stranger = app.stranger("shop", auth::CallerRole::Service);
         assert!(stranger.refused(EXPLAIN, of(&id, "ada")).await.starts_with("NOT_FOUND notification"));
     }
 }

@@ -1,7 +1,7 @@
 //! Subscriptions, follows, groups and preferences: the channels that reach a user.
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::support::{Actor, everyone, on_every_database};
 

@@ -238,7 +238,7 @@ on_every_database! {
         let own = app.user("ada").ask(node, json!({ "id": item["id"] })).await;
         assert_eq!(own["node"]["title"], "1");
         assert_eq!(app.service().ask(node, json!({ "id": item["id"] })).await, own);
-        let others = [app.user("ben"), app.stranger("ada", tidings::auth::CallerRole::User), app.stranger("x", tidings::auth::CallerRole::Admin)];
+        let others = [app.user("ben"), app.stranger("ada", auth::CallerRole::User), app.stranger("x", auth::CallerRole::Admin)];
         for other in others {
             assert_eq!(other.ask(node, json!({ "id": item["id"] })).await["node"], Value::Null);
         }

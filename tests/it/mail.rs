@@ -8,9 +8,9 @@ mod quiet;
 mod template;
 mod wishes;
 
-use tidings::config::EgressConfig;
-use tidings::egress::EgressClient;
-use tidings::mail::{MailSender, OutgoingEmail, SmtpFailureKind, SmtpRelay};
+use base::config::EgressConfig;
+use outside::egress::EgressClient;
+use outside::mail::{MailSender, OutgoingEmail, SmtpFailureKind, SmtpRelay};
 
 use crate::support::relay::{Asks, Encryption, Manner, Relay as Server, Reply};
 

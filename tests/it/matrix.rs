@@ -6,11 +6,11 @@ mod calls;
 mod lists;
 mod values;
 
+use auth::CallerRole;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tower::ServiceExt;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};

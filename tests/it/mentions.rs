@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base::config::ServerConfig;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use crate::support::{Actor, Kind, TestApp, on_every_database, with_settings};
 use crate::webhook::number;

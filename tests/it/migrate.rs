@@ -42,7 +42,7 @@ async fn all_migrations_go_back_and_come_again_on_mysql() {
 #[tokio::test]
 async fn what_was_migrated_is_in_the_file() {
     let database = Kind::Sqlite.make().await.unwrap();
-    let db = tidings::database::open(&config(&database.url).database).await.unwrap();
+    let db = store::open(&config(&database.url).database).await.unwrap();
     db.migrate().await.unwrap();
     let file = database.url.strip_prefix("sqlite://").unwrap().split('?').next().unwrap();
     assert_eq!(std::fs::metadata(format!("{file}-wal")).unwrap().len(), 0, "nothing is in the log alone");

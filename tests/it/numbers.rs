@@ -1,8 +1,8 @@
 //! Rows of numbers, which PostgreSQL returns as one array per column: values and order must stay the same.
 
+use base::error::Result;
 use entity::numbers;
-use tidings::database::SqlBuilder;
-use tidings::error::Result;
+use store::SqlBuilder;
 
 use crate::support::{TestApp, on_every_database};
 

@@ -1,8 +1,8 @@
 //! A retry is the same send again, in any order of its fields, and at any later time.
 
 use chrono::{SecondsFormat, TimeDelta};
+use domain::notification::publish_due;
 use serde_json::{Value, json};
-use tidings::domain::notification::publish_due;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -88,7 +88,7 @@ on_every_database! {
         // An older server stored the list as it was sent, and the time.
         let at = (app.now() - TimeDelta::minutes(5)).timestamp_millis();
         let said = format!(r#"[["news",{{"Users":["b","a"]}},{{"title":"x","body":null,"link":null,"params":null,"data":null}},null,null],{at}]"#);
-        let kept = tidings::model::fingerprint::fingerprint(said.as_bytes());
+        let kept = model::fingerprint::fingerprint(said.as_bytes());
         app.by_hand(&format!("UPDATE notification SET fingerprint = {kept}")).await;
         assert_eq!(sent(&admin, input("old", audience, in_minutes(app, -5))).await, Ok((true, id)));
         assert_eq!(sent(&admin, input("old", json!({ "users": ["c"] }), in_minutes(app, -5))).await, Err("CONFLICT".into()));

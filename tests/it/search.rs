@@ -1,10 +1,10 @@
 //! User search by prefixes of ids and names.
 
+use auth::CallerRole;
+use domain::tenant;
+use domain::user::{PrefixField, select_by_prefix};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::tenant;
-use tidings::domain::user::{PrefixField, select_by_prefix};
 
 use crate::support::{Actor, TestApp, on_every_database};
 

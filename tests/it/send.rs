@@ -168,7 +168,7 @@ on_every_database! {
         let forged = json!({ "type": "direct", "receiver": "ada", "sender": "chen", "content": { "title": "x" } });
         let why = app.user("ben").refused(MESSAGE, json!({ "input": forged })).await;
         assert_eq!(why, "BAD_USER_INPUT input.sender: must be the token's user if a user sends");
-        let other = app.stranger("hank", tidings::auth::CallerRole::User);
+        let other = app.stranger("hank", auth::CallerRole::User);
         let plain = json!({ "type": "direct", "receiver": "ada", "content": { "title": "x" } });
         assert!(other.refused(MESSAGE, json!({ "input": plain })).await.starts_with("FORBIDDEN"));
     }
@@ -237,7 +237,7 @@ on_every_database! {
     }
 
     async fn the_same_key_means_something_else_in_another_tenant(app) {
-        for role in [app.admin(), app.stranger("op", tidings::auth::CallerRole::Admin)] {
+        for role in [app.admin(), app.stranger("op", auth::CallerRole::Admin)] {
             role.define_type("release").await;
             let mut input = announcement("mine");
             input["idempotencyKey"] = json!("1");
@@ -370,7 +370,7 @@ on_every_database! {
 /// A user who sends more bytes can send fewer messages.
 #[tokio::test]
 async fn bytes_that_a_user_sends_count_towards_their_rate() {
-    let change = |config: &mut tidings::config::ServerConfig| config.limits.rate = 60;
+    let change = |config: &mut base::config::ServerConfig| config.limits.rate = 60;
     crate::support::with_settings(crate::support::Kind::Sqlite, change, async |app| {
         app.admin().define_type("direct").await;
         let send = "mutation($body: String!) { sendMessage(input: { type: \"direct\", receiver: \"ada\", content: { title: \"x\", body: $body } }) { replayed } }";

@@ -1,8 +1,8 @@
 //! Operators' queries about sent notifications, and about audiences before a send.
 
+use auth::CallerRole;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -32,7 +32,7 @@ on_every_database! {
         for number in 0..5 {
             app.service().announce("news", everyone(), &number.to_string()).await;
             app.advance(TimeDelta::minutes(10));
-            tidings::domain::notification::publish_due(&app.app).await.unwrap();
+            domain::notification::publish_due(&app.app).await.unwrap();
         }
         let at = |minutes: i64| (begun + TimeDelta::minutes(minutes)).to_rfc3339();
         let service = app.service();

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use base::config::ServerConfig;
 use reqwest::Url;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 use tower::ServiceExt;
 
 use crate::support::{Kind, TestApp, with_settings};

@@ -10,13 +10,13 @@ mod share;
 mod size;
 mod types;
 
+use base::config::SourcesConfig;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement};
 use serde_json::{Value, json};
+use sources::{DataSource, DataSources, QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
 use std::time::Duration;
-use tidings::config::SourcesConfig;
-use tidings::source::{DataSource, DataSources, QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
 
 use crate::support::{Kind, TestDatabase};
 

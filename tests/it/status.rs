@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use auth::CallerRole;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Actor, Kind, OVERVIEWS, Socket, TestApp, everyone, on_every_database, with};

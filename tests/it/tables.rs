@@ -44,7 +44,7 @@ on_every_database! {
             "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\", events: [NOTIFICATION_PUBLISHED, ITEM_READ] }) { endpoint { id } } }",
             serde_json::json!({}),
         ).await;
-        tidings::domain::tally::update_counters(&app.app).await.unwrap();
+        domain::tally::update_counters(&app.app).await.unwrap();
         app.user("ada").mark("markUnread", serde_json::json!({ "matching": {} })).await;
         app.service().announce("direct", crate::support::everyone(), "to be counted, too").await;
         app.user("ada").overview().await;
@@ -58,8 +58,8 @@ on_every_database! {
         app.service().message("mailed", "ada", "for the relay").await;
         app.service().message("digested", "ada", "for the digest").await;
         app.service().message("direct", "ada", "for the webhook").await;
-        let lanes = tidings::domain::outbound::DeliveryWorkers::default();
-        lanes.start_due(&app.app).await.unwrap();
+        let lanes = delivery::outbound::DeliveryWorkers::default();
+        lanes.start_due(&app.app.delivery).await.unwrap();
         for _ in 0..500 {
             let db = &app.app.db.read;
             let waiting = entity::dispatch::Entity::find().count(db).await.unwrap();
@@ -69,7 +69,7 @@ on_every_database! {
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        tidings::domain::chore::restored::advance_numbers(&app.app, 1000).await.unwrap();
+        maintenance::chore::restored::advance_numbers(&app.app, 1000).await.unwrap();
         for rows in [
             reads::<entity::gap::Entity>(app).await,
             reads::<entity::tenant::Entity>(app).await,
@@ -140,7 +140,7 @@ on_every_database! {
         for _ in 0..2 {
             tidings::demo::fill_tenant(&app.app).await.unwrap();
         }
-        let demo = crate::support::Actor::new(app, tidings::demo::TENANT, tidings::demo::USER, tidings::auth::CallerRole::User);
+        let demo = crate::support::Actor::new(app, tidings::demo::TENANT, tidings::demo::USER, auth::CallerRole::User);
         let overview = demo.overview().await;
         assert_eq!(overview.last().map(String::as_str), Some("= 22"));
         assert!(overview.contains(&"comment: 8 (Ben Weiss commented on Checkout redesign)".to_owned()), "{overview:?}");
@@ -151,7 +151,7 @@ on_every_database! {
             { "externalId": "launch", "unread": { "count": 3 }, "latest": { "from": "hana", "text": "The stores have approved the build." } },
             { "externalId": "design", "unread": { "count": 2 }, "latest": { "from": "fay", "text": "A shade darker, then." } },
         ] }));
-        let operator = crate::support::Actor::new(app, tidings::demo::TENANT, "operator", tidings::auth::CallerRole::Admin);
+        let operator = crate::support::Actor::new(app, tidings::demo::TENANT, "operator", auth::CallerRole::Admin);
         let rules = "{ notificationRules { code state rowCount runs { raised amended resolved } openNotifications { nodes { rowKey } } } }";
         assert_eq!(operator.ask(rules, serde_json::json!({})).await["notificationRules"], serde_json::json!([{
             "code": "late_reviews", "state": "ACTIVE", "rowCount": 2,

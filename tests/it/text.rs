@@ -1,7 +1,7 @@
 //! Text for readers: no "None", no line reversed by a name, no split characters, nothing invisible.
 
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use crate::after::{announce, update};
 use crate::mail::inbox::{address, letters, save_relay};

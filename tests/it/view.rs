@@ -2,9 +2,9 @@
 
 mod race;
 
+use auth::CallerRole;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::support::{Actor, TestApp, everyone, on_every_database};
 
@@ -352,17 +352,17 @@ on_every_database! {
             record(app, &[keyed(activity(id, Some("ben"), id), "k")]).await;
         }
         app.advance(TimeDelta::days(29));
-        assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 0);
+        assert_eq!(domain::view::sweep(&app.app).await.unwrap(), 0);
         app.advance(TimeDelta::days(2));
         // Four keys are past the retention window and are deleted.
-        assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 4);
+        assert_eq!(domain::view::sweep(&app.app).await.unwrap(), 4);
         app.advance(TimeDelta::days(200));
         visit(&app.user("ada"), "visited").await;
         record(app, &[activity("active", None, "again")]).await;
         join(app, "joined", &["chen"]).await;
         app.advance(TimeDelta::days(200));
-        assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 1);
-        assert_eq!(tidings::domain::view::sweep(&app.app).await.unwrap(), 0);
+        assert_eq!(domain::view::sweep(&app.app).await.unwrap(), 1);
+        assert_eq!(domain::view::sweep(&app.app).await.unwrap(), 0);
         assert_eq!(unread(&app.user("ada")).await, ["active: 2", "joined: 1", "visited: 0", "= 3"]);
         assert_eq!(unread(&app.user("ben")).await, ["active: 1", "joined: 0", "visited: 0", "= 1"]);
         // The view starts anew, with the same key.
@@ -370,7 +370,7 @@ on_every_database! {
         visit(&app.user("chen"), "left alone").await;
         assert_eq!(unread(&app.user("ada")).await.last().unwrap(), "= 3");
         app.advance(TimeDelta::days(400));
-        while tidings::domain::view::sweep(&app.app).await.unwrap() > 0 {}
+        while domain::view::sweep(&app.app).await.unwrap() > 0 {}
         for user in ["ada", "ben", "chen"] {
             assert_eq!(unread(&app.user(user)).await, ["= 0"]);
         }

@@ -14,9 +14,9 @@ mod tls;
 
 use std::time::Duration;
 
+use delivery::outbound::DeliveryWorkers;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use crate::support::{PATIENCE, TestApp};
 use receiver::Receiver;
@@ -61,7 +61,7 @@ pub async fn settle(app: &TestApp, lanes: &DeliveryWorkers) {
          OR (e.state = 0 AND e.open_until <= {now} AND (e.due_at <= {now} OR e.cursor_seq <> t.last_seq))"
     );
     for _ in 0..PATIENCE.as_millis() / 10 {
-        lanes.start_due(&app.app).await.unwrap();
+        lanes.start_due(&app.app.delivery).await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
         if number(app, &busy).await == 0 {
             return;

@@ -8,11 +8,11 @@ mod sockets;
 
 use std::sync::Arc;
 
+use base::clock::Clock;
+use base::config::ServerConfig;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tempfile::TempDir;
 use tidings::app::App;
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
 use tokio::sync::{Mutex, MutexGuard};
 
 #[global_allocator]

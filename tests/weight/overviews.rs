@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use domain::overview::{self, OverviewRequest};
+use domain::tenant::{self, Tenant};
+use domain::user;
 use sea_orm::ConnectionTrait;
 use tidings::app::App;
-use tidings::domain::overview::{self, OverviewRequest};
-use tidings::domain::tenant::{self, Tenant};
-use tidings::domain::user;
 
 use super::{Weighed, allocated};
 

@@ -3,10 +3,10 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
+use auth::{CallerRole, TokenClaims, sign_claims};
+use live::LiveRooms;
 use serde_json::{Value, json};
 use tidings::app::App;
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
-use tidings::domain::live::LiveRooms;
 use tidings::http::Server;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;

@@ -9,7 +9,7 @@ use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Result, S
 use async_graphql_axum::GraphQL;
 use axum::Router;
 use sea_orm::FromQueryResult;
-use tidings::database::{ReadPool, connect};
+use store::{ReadPool, connect};
 
 use design::Design;
 

@@ -13,9 +13,9 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
+use domain::{catalogue, tenant};
 use serde_json::json;
 use tidings::app::App;
-use tidings::domain::{catalogue, tenant};
 
 use super::answer::{self, Kinds};
 use super::driver::{Driver, Row, Statement, Value};

@@ -1,7 +1,7 @@
 //! Short query plans.
 
+use base::error::Result;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
-use tidings::error::Result;
 
 use super::scene::Scene;
 

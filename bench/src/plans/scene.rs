@@ -3,20 +3,20 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base::clock::Clock;
+use base::config::ServerConfig;
+use base::error::Result;
+use domain::catalogue::{self, MessageType};
+use domain::channel::{self, ActionTarget, ListenerId};
+use domain::inbox::mark::{self, ItemChange, MarkFilter, MarkSelection};
+use domain::inbox::sync;
+use domain::notification::{self, Addressees, NotificationChange, NotificationContent, NotificationInput};
+use domain::tenant::{self, Tenant};
+use domain::user::{self, PerformedBy};
 use entity::ids::UserId;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
+use store::connect;
 use tidings::app::App;
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
-use tidings::database::connect;
-use tidings::domain::catalogue::{self, MessageType};
-use tidings::domain::channel::{self, ActionTarget, ListenerId};
-use tidings::domain::inbox::mark::{self, ItemChange, MarkFilter, MarkSelection};
-use tidings::domain::inbox::sync;
-use tidings::domain::notification::{self, Addressees, NotificationChange, NotificationContent, NotificationInput};
-use tidings::domain::tenant::{self, Tenant};
-use tidings::domain::user::{self, PerformedBy};
-use tidings::error::Result;
 
 const SMALL_ITEMS: usize = 100;
 const LARGE_ITEMS: usize = 30_000;

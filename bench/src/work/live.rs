@@ -9,9 +9,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use auth::CallerRole;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
-use tidings::auth::CallerRole;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 

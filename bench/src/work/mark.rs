@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use auth::CallerRole;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::database::{Database, connect};
+use store::{Database, connect};
 
 use super::comparison::{Comparison, agree};
 use super::{CONNECTIONS, LIMIT, TIDINGS, list, overview, present};

@@ -1,6 +1,6 @@
 //! Polls: overviews that have not changed since the client's last request.
 
-use tidings::auth::CallerRole;
+use auth::CallerRole;
 
 use super::comparison::CLIENTS;
 use super::overview::{OVERVIEW, asks};

@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tokio::process::Command;
 
 use super::comparison::{CLIENTS, Comparison, SAMPLE, agree};

@@ -1,10 +1,10 @@
 //! The values of a line, by column.
 
+use base::clock::{self, Millis};
+use base::error::{Error, Result};
+use base::json::has_reserved_key;
 use clap::ValueEnum;
 use serde_json::{Map, Value};
-use tidings::clock::{self, Millis};
-use tidings::error::{Error, Result};
-use tidings::json::has_reserved_key;
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

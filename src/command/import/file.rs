@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use base::error::{Error, Result};
+use base::json::has_reserved_key;
 use serde_json::{Map, Value};
-use tidings::error::{Error, Result};
-use tidings::json::has_reserved_key;
 
 use super::fields::{FileFormat, LineFields};
 use super::strict::{MisplacedQuote, StrictCsvReader};

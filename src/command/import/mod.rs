@@ -14,11 +14,11 @@ mod users;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::config::ServerConfig;
+use base::error::{Error, Result};
 use clap::{Args, ValueEnum};
-use tidings::config::ServerConfig;
-use tidings::database::FileAccess;
-use tidings::domain::tenant::{self, TenantContext};
-use tidings::error::{Error, Result};
+use domain::tenant::{self, TenantContext};
+use store::FileAccess;
 use tokio::time::sleep;
 
 use super::say::{print_progress, print_result};
@@ -81,7 +81,7 @@ impl ImportCommand {
         let source = ImportFile::open(&self.file, self.format)?;
         let (_held, app) = open_existing_app(self.config, FileAccess::Beside).await?;
         let tenant = tenant::get_existing(&app, &self.tenant).await?;
-        let work = ImportTask { needs: (app.clone(), tenant), source, is_dry: self.dry_run };
+        let work = ImportTask { needs: (app.store.clone(), tenant), source, is_dry: self.dry_run };
         let told = match self.what {
             ImportKind::Users => work.import_file::<UserImport>().await,
             ImportKind::Subscriptions => work.import_file::<SubscriptionImport>().await,

@@ -1,12 +1,12 @@
 //! Earlier notifications, with their read and archived state.
 
-use tidings::clock::Millis;
-use tidings::domain::channel::ActionTarget;
-use tidings::domain::notification::{
+use base::clock::Millis;
+use base::error::{Error, Result};
+use domain::channel::ActionTarget;
+use domain::notification::{
     self, Addressees, ImportCounts, ImportedState, NotificationContent, NotificationInput, SeenMessages,
 };
-use tidings::domain::tenant::TenantContext;
-use tidings::error::{Error, Result};
+use domain::tenant::TenantContext;
 
 use super::fields::LineFields;
 use super::table::{ImportTable, rename_field};

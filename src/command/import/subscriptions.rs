@@ -1,8 +1,8 @@
 //! Subscriptions of users to actions on targets.
 
-use tidings::domain::channel::{self, ActionChoice, ActionTarget, SubscriptionRequest};
-use tidings::domain::tenant::TenantContext;
-use tidings::error::{Error, Result};
+use base::error::{Error, Result};
+use domain::channel::{self, ActionChoice, ActionTarget, SubscriptionRequest};
+use domain::tenant::TenantContext;
 
 use super::fields::LineFields;
 use super::table::{ImportTable, rename_field};

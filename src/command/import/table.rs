@@ -1,7 +1,7 @@
 //! What the import needs to know about a kind of file.
 
-use tidings::domain::tenant::TenantContext;
-use tidings::error::{Error, Result};
+use base::error::{Error, Result};
+use domain::tenant::TenantContext;
 
 use super::fields::LineFields;
 

@@ -4,13 +4,13 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
+use base::error::{Error, Result};
+use delivery::lane::DestinationKind;
+use domain::channel;
+use domain::tenant::TenantContext;
+use domain::user::{self, ContactAddress, ProfileChange, UserProfile};
 use entity::ids::UserId;
-use tidings::domain::channel;
-use tidings::domain::lane::DestinationKind;
-use tidings::domain::tenant::TenantContext;
-use tidings::domain::user::{self, ContactAddress, ProfileChange, UserProfile};
-use tidings::error::{Error, Result};
-use tidings::mail;
+use outside::mail;
 
 use super::fields::LineFields;
 use super::table::ImportTable;

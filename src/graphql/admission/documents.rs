@@ -9,14 +9,14 @@ use guard::DocumentRefusal;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
+use super::operations::sha256_hex;
 use crate::app::App;
-use crate::auth::CallerRole;
-use crate::config::ServerConfig;
-use crate::config::operations::sha256_hex;
-use crate::error::Error;
 use crate::graphql::errors::error_response;
 use crate::graphql::viewer::Viewer;
-use crate::model::remembered::new_cache;
+use auth::CallerRole;
+use base::config::ServerConfig;
+use base::error::Error;
+use model::remembered::new_cache;
 
 /// Bytes of a cached text besides its own.
 const PLACE: usize = 256;

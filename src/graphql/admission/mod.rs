@@ -2,6 +2,7 @@
 //! list of documents, the guard, and the caller's rate.
 
 mod documents;
+mod operations;
 mod rate;
 
 use std::collections::HashMap;
@@ -18,10 +19,11 @@ use super::flight::RequestMetrics;
 use super::scalars::DateTimeScalar;
 use super::{Mutation, OperationName, Query, Schema, Subscription, Viewer, schema_builder};
 use crate::app::App;
-use crate::auth::CallerRole;
-use crate::config::LimitsConfig;
-use crate::error::Error;
+use auth::CallerRole;
+use base::config::LimitsConfig;
+use base::error::Error;
 use documents::PersistedDocuments;
+pub use operations::{PersistedOperations, sha256_hex};
 pub use rate::{PublicRoute, RateLimit, RateLimiter, RateScope, TokenBucket};
 
 /// Services and operators may use this many times the complexity of a user's request.

@@ -18,9 +18,9 @@ use entity::ids::{Seq, TenantId, UserId};
 use parking_lot::Mutex;
 
 use super::SubscriptionEvent;
-use crate::domain::tenant::Tenant;
-use crate::model::number::IntegerKeyMap;
-use crate::model::seal::{ID_BYTES, IdCipher, IdKind};
+use domain::tenant::Tenant;
+use model::number::IntegerKeyMap;
+use model::seal::{ID_BYTES, IdCipher, IdKind};
 
 /// The placeholder user: the largest number that an id can hold, and no real user's.
 pub const NOBODY: UserId = UserId((1 << 48) - 1);

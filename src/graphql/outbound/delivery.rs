@@ -5,13 +5,14 @@ use entity::audit_entry::SubjectKind;
 
 use super::delivery_input::{OutboundDeliveryFilter, OutboundDeliverySelector, OutboundDeliveryState};
 use super::webhook_input::WebhookEvent;
-use crate::domain::lane::{self, Delivery, DeliveryEvent, DeliveryState, DestinationKind};
-use crate::domain::user;
 use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_connection};
 use crate::graphql::context::{CallContext, STAFF};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
 use crate::graphql::user::User;
-use crate::model::seal;
+use delivery::lane;
+use delivery::lane::{Delivery, DeliveryEvent, DeliveryState, DestinationKind};
+use domain::user;
+use model::seal;
 
 names!(Deliveries, "OutboundDeliveryConnection", "OutboundDeliveryEdge");
 

@@ -5,14 +5,15 @@ use async_graphql::{Enum, ID, InputObject, OneofObject};
 use super::delivery::OutboundChannel;
 use super::open_row_id;
 use super::webhook_input::{WebhookEvent, into_events};
-use crate::domain::lane::{self, DeliveryFilter, DeliveryState, ReplaySelection};
-use crate::domain::user;
-use crate::error::Result;
 use crate::graphql::catalogue::DeliveryChannel;
 use crate::graphql::context::CallContext;
 use crate::graphql::scalars::DateTimeScalar;
-use crate::model::check;
-use crate::model::seal::IdKind;
+use base::error::Result;
+use delivery::lane;
+use delivery::lane::{DeliveryFilter, DeliveryState, ReplaySelection};
+use domain::user;
+use model::check;
+use model::seal::IdKind;
 
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

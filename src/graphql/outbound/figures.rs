@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use async_graphql::{Result, SimpleObject};
 
 use super::delivery::OutboundChannel;
-use crate::domain::lane::{self, DeliveryCounts, DestinationKind};
 use crate::graphql::at_once::BatchLoader;
 use crate::graphql::context::CallContext;
 use crate::graphql::scalars::to_int;
+use delivery::lane;
+use delivery::lane::{DeliveryCounts, DestinationKind};
 
 /// Delivery counts of a notification for one channel.
 #[derive(Clone, Copy, Debug, SimpleObject)]

@@ -6,12 +6,13 @@ use entity::audit_entry::SubjectKind;
 use super::destination_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
-use crate::domain::dispatch;
-use crate::domain::lane::{self, DeliveryState, DestinationKind, DestinationSettings};
-use crate::domain::mail;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
+use delivery::dispatch;
+use delivery::lane;
+use delivery::lane::{DeliveryState, DestinationKind, DestinationSettings};
+use delivery::mail;
 
 /// The SMTP server that sends the tenant's mail.
 pub struct MailRelay(Box<lane::Lane>);
@@ -149,7 +150,7 @@ impl MailMutation {
     ) -> Result<MailRelay> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
-        let saved = mail::save_relay(call.app, call.tenant, &input.into()).await;
+        let saved = mail::save_relay(&call.app.delivery, call.tenant, &input.into()).await;
         Ok(saved.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 

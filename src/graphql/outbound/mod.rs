@@ -12,8 +12,8 @@ mod wechat;
 use async_graphql::ID;
 
 use super::context::CallContext;
-use crate::error::{Error, Result};
-use crate::model::seal::IdKind;
+use base::error::{Error, Result};
+use model::seal::IdKind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
 pub use figures::{DeliveryCountLoader, NotificationDeliveries};

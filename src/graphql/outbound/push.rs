@@ -6,13 +6,14 @@ use entity::audit_entry;
 use super::destination_id;
 use super::webhook::{OutboundAlarm, OutboundState};
 use super::webhook_input::OutboundAlarmInput;
-use crate::domain::lane::{self, DeliveryState, DestinationKind, DestinationSettings};
-use crate::domain::push;
 use crate::graphql::account::MutationSubject;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::json::JsonScalar;
 use crate::graphql::scalars::to_int;
+use delivery::lane;
+use delivery::lane::{DeliveryState, DestinationKind, DestinationSettings};
+use delivery::push;
 
 /// The sender of messages to users' browsers, by the push services that the browsers chose.
 pub struct WebPush(Box<lane::Lane>);
@@ -148,7 +149,7 @@ impl PushMutation {
     ) -> Result<WebPush> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
-        let saved = push::save_sender(call.app, call.tenant, &input.into()).await;
+        let saved = push::save_sender(&call.app.delivery, call.tenant, &input.into()).await;
         Ok(saved.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
@@ -173,7 +174,7 @@ impl PushMutation {
     async fn renew_web_push_key(&self, ctx: &Context<'_>) -> Result<WebPush> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, audit_entry::SubjectKind::Tenant, &[]);
-        Ok(push::renew_keys(call.app, call.tenant).await?.into())
+        Ok(push::renew_keys(&call.app.delivery, call.tenant).await?.into())
     }
 
     /// Deletes the tenant's Web Push with its keys, its deliveries and all subscriptions. ADMIN.
@@ -203,7 +204,7 @@ impl PushMutation {
         let call = CallContext::from_context(ctx);
         let user = call.mention_subject("user", user.as_ref()).await?;
         call.start_audit(ctx, audit_entry::SubjectKind::User, &[user]);
-        let saved = push::subscribe_browser(call.app, call.tenant, user, &subscription.0).await;
+        let saved = push::subscribe_browser(&call.app.delivery, call.tenant, user, &subscription.0).await;
         saved.map_err(|error| error.with_field_prefix("subscription"))?;
         subscription_payload(call, user).await
     }

@@ -6,15 +6,16 @@ use entity::audit_entry::SubjectKind;
 use super::delivery::OutboundDelivery;
 use super::webhook_input::{CreateWebhookEndpointInput, UpdateWebhookEndpointInput, WebhookEvent};
 use super::{destination_id, open_row_id};
-use crate::domain::lane;
-use crate::domain::webhook::{self, DeliveryState};
-use crate::error::Error;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
-use crate::model::alarm::AlarmTarget;
-use crate::model::delivery::EVENTS;
-use crate::model::seal::IdKind;
+use base::error::Error;
+use delivery::lane;
+use delivery::webhook;
+use delivery::webhook::DeliveryState;
+use model::alarm::AlarmTarget;
+use model::delivery::EVENTS;
+use model::seal::IdKind;
 
 /// Whether a webhook endpoint, mail relay, WeChat account or Web Push sender is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
@@ -194,7 +195,7 @@ impl WebhookMutation {
     ) -> Result<CreateWebhookEndpointPayload> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, SubjectKind::Endpoint, &[]);
-        let made = webhook::create(call.app, call.tenant, &input.into()).await;
+        let made = webhook::create(&call.app.delivery, call.tenant, &input.into()).await;
         let made = made.map_err(|error| error.with_field_prefix("input"))?;
         Ok(CreateWebhookEndpointPayload { endpoint: made.endpoint.into(), secret: made.secret.to_text() })
     }
@@ -210,7 +211,7 @@ impl WebhookMutation {
         // Wrong input is reported before an unknown id: no endpoint has number 0.
         let row = call.tenant.seal.decode(IdKind::Lane, &id).map_or(0, |(_, row)| row);
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
-        let updated = async { webhook::update(call.app, call.tenant, row, &input.into_change()?).await };
+        let updated = async { webhook::update(&call.app.delivery, call.tenant, row, &input.into_change()?).await };
         Ok(updated.await.map_err(|error| add_endpoint_id(&id)(error).with_field_prefix("input"))?.into())
     }
 
@@ -222,7 +223,7 @@ impl WebhookMutation {
     ) -> Result<RotateWebhookSecretPayload> {
         let (call, row) = open_endpoint_id(ctx, &id)?;
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
-        let made = webhook::rotate_secret(call.app, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
+        let made = webhook::rotate_secret(&call.app.delivery, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
         Ok(RotateWebhookSecretPayload { endpoint: made.endpoint.into(), secret: made.secret.to_text() })
     }
 
@@ -274,7 +275,7 @@ impl WebhookMutation {
     ) -> Result<OutboundDelivery> {
         let (call, row) = open_endpoint_id(ctx, &id)?;
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
-        let pinged = webhook::ping(call.app, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
+        let pinged = webhook::ping(&call.app.delivery, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
         Ok(OutboundDelivery::of_kind(lane::DestinationKind::Webhook, pinged))
     }
 }

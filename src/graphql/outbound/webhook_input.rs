@@ -2,10 +2,11 @@
 
 use async_graphql::{Enum, InputObject};
 
-use crate::domain::webhook::{self, EndpointChange};
-use crate::error::Result;
 use crate::graphql::patch::FieldPatch;
-use crate::model::alarm::AlarmTarget;
+use base::error::Result;
+use delivery::webhook;
+use delivery::webhook::EndpointChange;
+use model::alarm::AlarmTarget;
 
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

@@ -2,12 +2,12 @@
 
 use async_graphql::{Enum, InputObject, OneofObject};
 
-use crate::domain::rule::{self, AlarmTarget, PlaceholderText, RowAudience, RuleDefinition, ScheduledScan};
-use crate::error::Result;
+use base::error::Result;
+use rules::{AlarmTarget, PlaceholderText, RowAudience, RuleDefinition, ScheduledScan};
 
 /// What happens to a notification when its row is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::ResolvePolicy")]
+#[graphql(remote = "rules::ResolvePolicy")]
 pub enum RuleResolve {
     /// It is retracted, as by `retractSentNotification`.
     Retract,
@@ -17,7 +17,7 @@ pub enum RuleResolve {
 
 /// What happens to the rows of the first complete result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::FirstRun")]
+#[graphql(remote = "rules::FirstRun")]
 pub enum RuleFirstRun {
     /// They are remembered, and raise nothing.
     Baseline,
@@ -150,7 +150,7 @@ impl RuleAudienceInput {
         Ok(match self {
             Self::Everyone(true) => RowAudience::Everyone,
             Self::Everyone(false) => {
-                return Err(crate::error::Error::bad_input(
+                return Err(base::error::Error::bad_input(
                     "everyone",
                     "must be true, or choose another audience instead",
                 ));

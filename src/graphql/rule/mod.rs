@@ -12,13 +12,13 @@ use entity::audit_entry::SubjectKind;
 
 use super::catalogue::DeletePayload;
 use super::context::{ADMIN, CallContext, STAFF};
-use crate::domain::rule;
-use crate::error::Error;
-use crate::model::seal::IdKind;
+
+use self::source::RuleSource;
+use base::error::Error;
 use input::NotificationRuleInput;
+use model::seal::IdKind;
 use report::ReportRuleRowsInput;
 use run::RuleRun;
-use source::RuleSource;
 use trial::TryRulePayload;
 
 pub use object::NotificationRule;
@@ -31,7 +31,7 @@ impl RuleQuery {
     /// The tenant's rules, by code. ADMIN.
     async fn notification_rules(&self, ctx: &Context<'_>) -> Result<Vec<NotificationRule>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        Ok(rule::list_all(call.app, call.tenant).await?.into_iter().map(Into::into).collect())
+        Ok(rules::list_all(call.app, call.tenant).await?.into_iter().map(Into::into).collect())
     }
 
     /// The rule with this code, or null. ADMIN.
@@ -41,7 +41,7 @@ impl RuleQuery {
         #[graphql(desc = "Code of the rule.")] code: String,
     ) -> Result<Option<NotificationRule>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        match rule::find_by_code(call.app, call.tenant, &code).await {
+        match rules::find_by_code(call.app, call.tenant, &code).await {
             Err(Error::NotFound { .. }) => Ok(None),
             found => Ok(Some(found?.into())),
         }
@@ -51,7 +51,7 @@ impl RuleQuery {
     #[expect(clippy::unused_async, reason = "resolvers are asynchronous")]
     async fn rule_sources(&self, ctx: &Context<'_>) -> Result<Vec<RuleSource>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        let sources = call.app.sources.list_for_tenant(&call.tenant.code);
+        let sources = call.app.rules.sources.list_for_tenant(&call.tenant.code);
         let mut sources: Vec<RuleSource> =
             sources.map(|source| RuleSource(source.name().to_owned(), source.kind())).collect();
         sources.sort_by(|a, b| a.0.cmp(&b.0));
@@ -75,7 +75,7 @@ impl RuleMutation {
         call.start_audit(ctx, SubjectKind::Rule, &[&input.code]);
         let saved = async {
             let (code, definition) = input.into_definition()?;
-            rule::save(call.app, call.tenant, &code, &definition).await
+            rules::save(&call.app.rules, call.tenant, &code, &definition).await
         };
         Ok(saved.await.map_err(|error| error.with_field_prefix("input"))?.into())
     }
@@ -93,7 +93,7 @@ impl RuleMutation {
     ) -> Result<DeletePayload> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit(ctx, SubjectKind::Rule, &[&code]);
-        let deleted = rule::delete(call.app, call.tenant, &code, retract.unwrap_or_default()).await?;
+        let deleted = rules::delete(call.app, call.tenant, &code, retract.unwrap_or_default()).await?;
         Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.encode(IdKind::Rule, 0, id))) })
     }
 
@@ -105,7 +105,7 @@ impl RuleMutation {
     ) -> Result<NotificationRule> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit(ctx, SubjectKind::Rule, &[&code]);
-        Ok(rule::pause(call.app, call.tenant, &code).await?.into())
+        Ok(rules::pause(call.app, call.tenant, &code).await?.into())
     }
 
     /// Continues a rule; one with a scan runs at once. ADMIN.
@@ -121,7 +121,7 @@ impl RuleMutation {
     ) -> Result<NotificationRule> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit(ctx, SubjectKind::Rule, &[&code]);
-        Ok(rule::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
+        Ok(rules::resume(call.app, call.tenant, &code, baseline.unwrap_or_default()).await?.into())
     }
 
     /// Scans like the rule, but writes nothing: returns the notifications to raise, amend and resolve, and the cost.
@@ -137,7 +137,7 @@ impl RuleMutation {
         let first = usize::try_from(first.unwrap_or(20)).map_err(|_| Error::bad_input("first", "must be 0 to 100"))?;
         let (code, definition) = input.into_definition().map_err(|error| error.with_field_prefix("input"))?;
         let act = call.pending_audit(ctx, SubjectKind::Rule, &[&code]);
-        let tried = rule::run_trial(call.app, call.tenant, (&code, &definition), first, act).await;
+        let tried = rules::run_trial(&call.app.rules, call.tenant, (&code, &definition), first, act).await;
         Ok(tried.map_err(|error| error.with_field_prefix("input"))?.into())
     }
 
@@ -150,7 +150,7 @@ impl RuleMutation {
     ) -> Result<RuleRun> {
         let call = CallContext::with_role(ctx, STAFF)?;
         call.start_audit(ctx, SubjectKind::Rule, &[&code]);
-        Ok(RuleRun(rule::run_now(call.app, call.tenant, &code).await?))
+        Ok(RuleRun(rules::run_now(&call.app.rules, call.tenant, &code).await?))
     }
 
     /// Reports rows for a rule without a scan: new rows raise, changed rows amend, and rows that are not in a complete
@@ -163,7 +163,7 @@ impl RuleMutation {
         let call = CallContext::with_role(ctx, STAFF)?;
         let reported = async {
             let (code, report) = input.into_report()?;
-            rule::apply_report(call.app, call.tenant, &code, report).await
+            rules::apply_report(call.app, call.tenant, &code, report).await
         };
         Ok(RuleRun(reported.await.map_err(|error| error.with_field_prefix("input"))?))
     }

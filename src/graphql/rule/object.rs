@@ -4,22 +4,22 @@ use async_graphql::{Context, Enum, ID, Object, Result, SimpleObject};
 
 use super::input::{RuleFirstRun, RuleResolve};
 use super::run::RuleRun;
-use crate::domain::catalogue;
-use crate::domain::rule::{self, RowAudience};
-use crate::error::Error;
 use crate::graphql::catalogue::MessageType;
 use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_connection};
 use crate::graphql::context::CallContext;
 use crate::graphql::notification::SentNotification;
 use crate::graphql::plain::InlineObject;
 use crate::graphql::scalars::{DateTimeScalar, to_int};
-use crate::model::seal::IdKind;
+use base::error::Error;
+use domain::catalogue;
+use model::seal::IdKind;
+use rules::RowAudience;
 
 names!(OpenNotifications, "RuleNotificationConnection", "RuleNotificationEdge");
 
 /// Whether a rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::RuleStatus")]
+#[graphql(remote = "rules::RuleStatus")]
 pub enum RuleState {
     /// It runs.
     Active,
@@ -80,10 +80,10 @@ pub struct RuleAlarm {
 
 /// A query for rows that need attention, and the notification for each.
 #[derive(Clone)]
-pub struct NotificationRule(Box<rule::Rule>);
+pub struct NotificationRule(Box<rules::Rule>);
 
-impl From<rule::Rule> for NotificationRule {
-    fn from(of: rule::Rule) -> Self {
+impl From<rules::Rule> for NotificationRule {
+    fn from(of: rules::Rule) -> Self {
         Self(Box::new(of))
     }
 }
@@ -196,7 +196,7 @@ impl NotificationRule {
 
     /// Known rows that are not gone, including those of the first result.
     async fn row_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(rule::count_known_rows(CallContext::from_context(ctx).app, &self.0).await?))
+        Ok(to_int(rules::count_known_rows(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// The last runs, newest first.
@@ -207,7 +207,11 @@ impl NotificationRule {
     ) -> Result<Vec<RuleRun>> {
         let most = u64::try_from(first.unwrap_or(10)).ok().filter(|first| (1..=50).contains(first));
         let most = most.ok_or_else(|| Error::bad_input("first", "must be 1 to 50"))?;
-        Ok(rule::list_runs(CallContext::from_context(ctx).app, &self.0, most).await?.into_iter().map(RuleRun).collect())
+        Ok(rules::list_runs(CallContext::from_context(ctx).app, &self.0, most)
+            .await?
+            .into_iter()
+            .map(RuleRun)
+            .collect())
     }
 
     /// Its notifications of rows that are not gone, newest first; 20 without `first` and `last`.
@@ -225,7 +229,7 @@ impl NotificationRule {
         let call = CallContext::from_context(ctx);
         let open = |cursor: &str| call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, id)| id);
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
-        let (found, goes_on) = rule::list_open(call.app, call.tenant, &self.0, slice).await?;
+        let (found, goes_on) = rules::list_open(call.app, call.tenant, &self.0, slice).await?;
         let ids: Vec<i64> = found.iter().map(|of| of.id).collect();
         let rows = ids.into_iter().zip(SentNotification::from_notifications(found).into_iter().map(InlineObject));
         Ok(row_connection(call, &slice, rows, (goes_on, None)))

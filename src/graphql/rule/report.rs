@@ -3,9 +3,9 @@
 use async_graphql::InputObject;
 use serde_json::Value;
 
-use crate::domain::rule::{ColumnValues, RowReport};
-use crate::error::{Error, Result};
 use crate::graphql::json::JsonScalar;
+use base::error::{Error, Result};
+use rules::{ColumnValues, RowReport};
 
 /// Rows for a rule without a scan.
 #[derive(InputObject)]

@@ -2,12 +2,11 @@
 
 use async_graphql::{Enum, Object};
 
-use crate::domain::rule;
 use crate::graphql::scalars::{DateTimeScalar, to_int};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "rule::RunOutcome")]
+#[graphql(remote = "rules::RunOutcome")]
 pub enum RuleOutcome {
     /// With a complete result, which was compared with the known rows.
     Complete,
@@ -24,7 +23,7 @@ pub enum RuleOutcome {
 }
 
 /// The result of a run.
-pub struct RuleRun(pub rule::Run);
+pub struct RuleRun(pub rules::Run);
 
 /// The result of a run.
 #[Object]

@@ -3,11 +3,10 @@
 use async_graphql::{Context, Enum, Object};
 
 use crate::graphql::context::CallContext;
-use crate::source;
 
 /// Kinds of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
-#[graphql(remote = "source::SourceKind")]
+#[graphql(remote = "sources::SourceKind")]
 pub enum RuleSourceKind {
     /// PostgreSQL.
     Postgres,
@@ -19,7 +18,7 @@ pub enum RuleSourceKind {
 }
 
 /// A database that rules may read. The server's operator configures it in `TIDINGS_SOURCES`.
-pub struct RuleSource(pub String, pub source::SourceKind);
+pub struct RuleSource(pub String, pub sources::SourceKind);
 
 /// A database that rules may read. The server's operator configures it in `TIDINGS_SOURCES`.
 #[Object]
@@ -37,7 +36,7 @@ impl RuleSource {
     /// Null if it answers; else why not, without its address.
     async fn error(&self, ctx: &Context<'_>) -> Option<String> {
         let call = CallContext::from_context(ctx);
-        let source = call.app.sources.find_for_tenant(&call.tenant.code, &self.0)?;
+        let source = call.app.rules.sources.find_for_tenant(&call.tenant.code, &self.0)?;
         source.check_for_tenant(&call.tenant.code).await.err().map(|failure| failure.without_address().to_string())
     }
 }

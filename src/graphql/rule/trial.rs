@@ -3,7 +3,6 @@
 use async_graphql::SimpleObject;
 use serde_json::Value;
 
-use crate::domain::rule;
 use crate::graphql::json::JsonScalar;
 use crate::graphql::scalars::to_int;
 
@@ -49,9 +48,9 @@ pub struct RuleSample {
     pub audience_size: i32,
 }
 
-impl From<rule::TrialResult> for TryRulePayload {
+impl From<rules::TrialResult> for TryRulePayload {
     #[expect(clippy::cast_precision_loss, reason = "seconds for people need no such precision")]
-    fn from(of: rule::TrialResult) -> Self {
+    fn from(of: rules::TrialResult) -> Self {
         Self {
             rows: to_int(of.found),
             raised: to_int(of.raised),
@@ -67,8 +66,8 @@ impl From<rule::TrialResult> for TryRulePayload {
     }
 }
 
-impl From<rule::SampleNotification> for RuleSample {
-    fn from(of: rule::SampleNotification) -> Self {
+impl From<rules::SampleNotification> for RuleSample {
+    fn from(of: rules::SampleNotification) -> Self {
         Self {
             key: JsonScalar(Value::Object(of.key)),
             title: of.title,

@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 use super::files;
 use crate::app::App;
 use crate::http::counts::KeyCounts;
-use crate::model::network::CallerNetwork;
+use model::network::CallerNetwork;
 
 /// The most connections to the listener for health and metrics.
 const ADMIN_CONNECTIONS: usize = 64;

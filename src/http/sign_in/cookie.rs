@@ -5,8 +5,8 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::config::PublicUrl;
-use crate::error::{Error, Result};
+use base::config::PublicUrl;
+use base::error::{Error, Result};
 
 /// A cookie of the sign-in.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ mod tests {
     use axum::http::{HeaderMap, HeaderValue, header};
 
     use super::SignInCookie;
-    use crate::config::PublicUrl;
+    use base::config::PublicUrl;
 
     #[test]
     fn cookies_are_for_this_host_and_no_script() {

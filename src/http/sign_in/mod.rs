@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 use super::answer::{JSON, error_response, refused_response};
 use super::asset::ALWAYS;
 use super::server::Server;
-use crate::auth::{ATTEMPT_SECONDS, CallbackQuery, SignIn, SignInRefusal, SignInSession};
-use crate::clock::to_date_time;
-use crate::domain::ended_session;
-use crate::error::{Error, Result};
 use crate::graphql::{PublicRoute, RateScope};
-use crate::model::network::CallerNetwork;
+use auth::{ATTEMPT_SECONDS, CallbackQuery, SignIn, SignInRefusal, SignInSession};
+use base::clock::to_date_time;
+use base::error::{Error, Result};
 use cookie::SignInCookie;
+use domain::ended_session;
+use model::network::CallerNetwork;
 
 /// The most bytes of the page to open after the sign-in. The cookie must have room for it.
 const TO_BYTES: usize = 1024;
@@ -147,7 +147,7 @@ async fn end_session(
     }
     // The cookies stay if the session cannot be ended, so that the user can try again.
     if let Some(session) = shown::read_session(&server, &headers)
-        && let Err(error) = ended_session::end(&server.app, &session).await
+        && let Err(error) = ended_session::end(&server.app, &session.id, session.claims.exp.saturating_mul(1000)).await
     {
         return unavailable_response(&error);
     }

@@ -4,13 +4,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use minijinja::{Environment, context};
 
-use crate::auth::SignInRefusal;
-use crate::config::PublicUrl;
-use crate::error::{Error, Result};
 use crate::http::answer::REQUEST_ID;
 use crate::http::asset::ALWAYS;
 use crate::http::console::{OPENERS, new_nonce};
-use crate::text::{character_count, shorten_text};
+use auth::SignInRefusal;
+use base::config::PublicUrl;
+use base::error::{Error, Result};
+use base::text::{character_count, shorten_text};
 
 /// Nothing runs or loads, and no form is sent.
 const POLICY: &str =

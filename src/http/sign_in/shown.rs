@@ -3,12 +3,12 @@
 use axum::http::{HeaderMap, header};
 
 use super::cookie::SignInCookie;
-use crate::auth::{SignIn, SignInSession};
-use crate::clock::to_date_time;
-use crate::config::PublicUrl;
-use crate::domain::ended_session;
-use crate::error::{Error, Result};
 use crate::http::server::Server;
+use auth::{SignIn, SignInSession};
+use base::clock::to_date_time;
+use base::config::PublicUrl;
+use base::error::{Error, Result};
+use domain::ended_session;
 
 /// The header of all requests of desk pages. Forms and links cannot set it, scripts of other sites only with CORS.
 const DESK: &str = "x-tidings-desk";

@@ -4,11 +4,11 @@ use tokio::time::Instant;
 
 use super::close::{CloseReason, CloseStatus};
 use crate::app::App;
-use crate::error::{Error, Result};
 use crate::graphql::Viewer;
 use crate::http::caller::{RequestCredentials, verify_credentials};
 use crate::http::server::Server;
 use crate::http::session::{OpenSession, SessionCredential, SessionPermit};
+use base::error::{Error, Result};
 
 /// An authenticated client.
 pub struct SocketClient {

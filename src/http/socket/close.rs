@@ -1,6 +1,6 @@
 //! Close codes and reasons.
 
-use crate::error::Result;
+use base::error::Result;
 
 /// Close codes of the sub-protocol, and those of RFC 6455 with IANA's additions.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,11 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::Error;
 use crate::graphql::StreamResponse;
 use crate::http::answer::is_refused;
 use crate::http::json;
 use crate::http::request::build_request;
+use base::error::Error;
 
 /// The answer to `connection_init`.
 pub const ACK: &str = r#"{"type":"connection_ack"}"#;

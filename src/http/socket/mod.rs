@@ -36,13 +36,13 @@ use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionPermit;
 use super::{cors, observe};
-use crate::error::{Error, Result};
 use crate::graphql::{RateLimit, TokenBucket};
-use crate::model::actor::NetworkClass;
-use crate::text::first_bytes;
+use base::error::{Error, Result};
+use base::text::first_bytes;
 use client::{SocketClient, admit_client, check_credentials};
 use close::{CloseReason, CloseStatus, close_with};
 use message::{ClientMessage, OperationId, OperationOutput, complete_message, error_message, next_message};
+use model::actor::NetworkClass;
 use operations::ActiveOperations;
 
 type ServerSocket = WebSocketStream<TokioIo<Upgraded>>;

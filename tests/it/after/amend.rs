@@ -185,7 +185,7 @@ on_every_database! {
         let node = "query($id: ID!) { node(id: $id) { id ... on SentNotification { status } ... on InboxItem { title } } }";
         assert_eq!(app.user("ada").ask(node, json!({ "id": item })).await["node"]["title"], "hello");
         assert_eq!(app.user("ben").ask(node, json!({ "id": item })).await["node"], Value::Null);
-        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
+        let stranger = app.stranger("operator", auth::CallerRole::Admin);
         assert_eq!(stranger.ask(node, json!({ "id": item })).await["node"], Value::Null);
         assert_eq!(stranger.ask(node, json!({ "id": sent["id"] })).await["node"], Value::Null);
         retract(&operator, &sent["id"]).await;

@@ -33,7 +33,7 @@ on_every_database! {
         let later = announce(&operator, json!({ "publishAt": publish_at })).await;
         assert_eq!(later["expiresAt"], Value::Null);
         app.advance(TimeDelta::hours(1));
-        tidings::domain::notification::publish_due(&app.app).await.unwrap();
+        domain::notification::publish_due(&app.app).await.unwrap();
         let instant = |hours: i64| json!((app.now() + TimeDelta::hours(hours)).to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
         assert_eq!(look_at(&operator, &later["id"]).await["expiresAt"], instant(1));
         assert_eq!(update(&operator, &later["id"], json!({ "expiresAt": instant(9) })).await["expiresAt"], instant(9));

@@ -47,7 +47,7 @@ on_every_database! {
         assert_eq!(all["sent"][0]["title"], "Ada said so");
         assert_eq!(app.service().ask(query, json!({ "id": "nobody" })).await["exportUser"], Value::Null);
         assert!(app.user("ada").refused(query, json!({ "id": "ada" })).await.starts_with("FORBIDDEN"));
-        let stranger = app.stranger("shop", tidings::auth::CallerRole::Service);
+        let stranger = app.stranger("shop", auth::CallerRole::Service);
         assert_eq!(stranger.ask(query, json!({ "id": "ada" })).await["exportUser"], Value::Null);
     }
 
@@ -111,7 +111,7 @@ on_every_database! {
         let mut session = Socket::feed(&node.address, &app.user("ada").token, json!({})).await;
         let erase = "mutation($id: ID!) { eraseUser(id: $id) { erasedId } }";
         assert!(app.user("ada").refused(erase, json!({ "id": "ada" })).await.starts_with("FORBIDDEN"));
-        let stranger = app.stranger("shop", tidings::auth::CallerRole::Service);
+        let stranger = app.stranger("shop", auth::CallerRole::Service);
         assert!(stranger.ask(erase, json!({ "id": "ada" })).await["eraseUser"]["erasedId"].is_null());
         assert_eq!(app.service().ask(erase, json!({ "id": "ada" })).await["eraseUser"]["erasedId"], "ada");
         assert_eq!(session.hear().await["type"], "error");

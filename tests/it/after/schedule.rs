@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::notification::publish_due;
 use serde_json::{Value, json};
-use tidings::domain::notification::publish_due;
 
 use super::{announce, look_at, retract, sent, update};
 use crate::support::{Kind, PATIENCE, Process, TestApp, on_every_database};
@@ -101,7 +101,7 @@ on_every_database! {
         let text = json!({ "id": id, "input": { "title": "y" } });
         assert!(operator.refused(patch, text.clone()).await.starts_with("CONFLICT"), "it has expired");
         assert!(app.user("ada").refused(patch, text.clone()).await.starts_with("FORBIDDEN"));
-        assert!(app.stranger("operator", tidings::auth::CallerRole::Admin).refused(patch, text).await.starts_with("NOT_FOUND"));
+        assert!(app.stranger("operator", auth::CallerRole::Admin).refused(patch, text).await.starts_with("NOT_FOUND"));
     }
 
     async fn what_expires_before_it_can_be_published_arrives_nowhere(app) {
@@ -119,7 +119,7 @@ on_every_database! {
         app.advance(TimeDelta::minutes(30));
         assert_eq!(publish_due(&app.app).await.unwrap(), 3);
         assert_eq!(app.user("ada").overview().await, ["news: 0 (-)", "= 0"]);
-        tidings::domain::tally::update_counters(&app.app).await.unwrap();
+        domain::tally::update_counters(&app.app).await.unwrap();
         for id in [&all["id"], &named["id"], &message["sendMessage"]["notification"]["id"]] {
             let sent = look_at(&operator, id).await;
             assert_eq!((sent["status"].as_str(), &sent["stats"]["deliveredCount"]), (Some("EXPIRED"), &json!(0)));
@@ -145,7 +145,7 @@ on_every_database! {
     }
 
     async fn a_tenant_that_fails_does_not_keep_others_from_publishing(app) {
-        let (bad, good) = (app.stranger("operator", tidings::auth::CallerRole::Admin), app.admin());
+        let (bad, good) = (app.stranger("operator", auth::CallerRole::Admin), app.admin());
         for operator in [&bad, &good] {
             operator.define_type("news").await;
         }
@@ -176,7 +176,7 @@ async fn survives_kill(kind: Kind) {
     let send =
         "mutation($inputs: [SendNotificationInput!]!) { sendNotifications(inputs: $inputs) { notification { id } } }";
     for round in 0..4 {
-        let now = tidings::clock::to_date_time(tidings::clock::Clock::System.now());
+        let now = base::clock::to_date_time(base::clock::Clock::System.now());
         let due = (now + TimeDelta::milliseconds(600)).to_rfc3339();
         let inputs: Vec<Value> = (0..200)
             .map(|place| {

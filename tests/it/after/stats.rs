@@ -1,9 +1,9 @@
 //! How many users a notification addressed, reached, and was read by.
 
 use chrono::TimeDelta;
+use domain::tally::update_counters;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::domain::tally::update_counters;
 
 use super::{announce, look_at, retract};
 use crate::support::{TestApp, everyone, on_every_database};
@@ -299,7 +299,7 @@ on_every_database! {
         let of = |title: &str| all["sentNotifications"]["nodes"].as_array().unwrap().iter().find(|of| of["title"] == title).unwrap()["statsByHour"].clone();
         assert_eq!(of("to one"), json!([]));
         assert_eq!(of("not looked at"), json!([{ "deliveredCount": 3, "readCount": 0 }, { "deliveredCount": 0, "readCount": 2 }]));
-        let stranger = app.stranger("ops", tidings::auth::CallerRole::Admin).ask(list, json!({})).await;
+        let stranger = app.stranger("ops", auth::CallerRole::Admin).ask(list, json!({})).await;
         assert_eq!(stranger["sentNotifications"]["nodes"], json!([]));
     }
 

@@ -1,11 +1,11 @@
 //! Data past the retention window is deleted, and no count is wrong in the meantime.
 
 use chrono::TimeDelta;
+use domain::tally::update_counters;
 use futures_util::future::{join, join_all};
+use maintenance::chore::sweep::{SweepCounts, sweep_all};
 use sea_orm::{EntityTrait, PaginatorTrait};
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep::{SweepCounts, sweep_all};
-use tidings::domain::tally::update_counters;
 
 use super::{announce, look_at, retract, update};
 use crate::concurrency::rounds;
@@ -36,7 +36,7 @@ on_every_database! {
         let cancelled = announce(&operator, json!({ "publishAt": (app.now() + TimeDelta::days(1)).to_rfc3339() })).await;
         retract(&operator, &cancelled["id"]).await;
         app.advance(TimeDelta::days(29));
-        assert_eq!(sweep_all(&app.app).await.unwrap(), SweepCounts::default(), "nothing is old yet");
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap(), SweepCounts::default(), "nothing is old yet");
         operator.announce("news", everyone(), "new").await;
         let titles = app.user("ben").titles(json!({})).await;
         assert_eq!(titles.len(), 31, "what was not swept is still shown");
@@ -44,7 +44,7 @@ on_every_database! {
         operator.announce("news", everyone(), "newer").await;
 
         app.advance(TimeDelta::days(2));
-        let swept = sweep_all(&app.app).await.unwrap();
+        let swept = sweep_all(&app.app.delivery).await.unwrap();
         // Publications: 30, and the retracted one on a channel. Items: 31 of ada's and 30 of ben's. Notifications: 32,
         // and the cancelled one.
         assert_eq!((swept.publications, swept.items, swept.notifications), (31, 61, 33));
@@ -55,7 +55,7 @@ on_every_database! {
         assert_eq!(look_at(&operator, &retracted["id"]).await, Value::Null);
         assert_eq!(rows::<entity::amendment::Entity>(app).await, 0);
         assert_eq!(rows::<entity::notification::Entity>(app).await, 2);
-        assert_eq!(sweep_all(&app.app).await.unwrap(), SweepCounts::default(), "a second time finds nothing");
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap(), SweepCounts::default(), "a second time finds nothing");
     }
 
     async fn an_action_goes_when_nothing_names_it_any_more(app) {
@@ -73,9 +73,9 @@ on_every_database! {
             action: \"scheduled\", content: { title: \"later\" }, publishAt: $at }) { notification { id } } }";
         operator.ask(send, json!({ "at": (app.now() + TimeDelta::days(50)).to_rfc3339() })).await;
         app.advance(TimeDelta::days(29));
-        assert_eq!(sweep_all(&app.app).await.unwrap().actions, 0, "nothing is old yet");
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().actions, 0, "nothing is old yet");
         app.advance(TimeDelta::days(2));
-        assert_eq!(sweep_all(&app.app).await.unwrap().actions, 1, "what was sent has gone, and its action with it");
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().actions, 1, "what was sent has gone, and its action with it");
         assert_eq!(rows::<entity::action::Entity>(app).await, 3);
 
         operator.remind("news", "7", "sent", None, "again").await;
@@ -86,7 +86,7 @@ on_every_database! {
         app.user("ada").ask(own, json!({ "resetActions": ["preferred"] })).await;
         operator.ask(default, json!({ "resetActions": ["by default"] })).await;
         app.advance(TimeDelta::days(31));
-        assert_eq!(sweep_all(&app.app).await.unwrap().actions, 3);
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().actions, 3);
         let scheduled = "{ sentNotifications(filter: { statuses: [SCHEDULED] }) { nodes { action } } }";
         let actions = json!([{ "action": "scheduled" }]);
         assert_eq!(operator.ask(scheduled, json!({})).await["sentNotifications"]["nodes"], actions);
@@ -102,7 +102,7 @@ on_every_database! {
             let sending = join_all((0..6).map(|place| async move {
                 nodes[place % 2].admin().remind("news", "7", &format!("action {}", place / 2), None, "meanwhile").await;
             }));
-            let (_, swept) = join(sending, sweep_all(&app.app)).await;
+            let (_, swept) = join(sending, sweep_all(&app.app.delivery)).await;
             swept.unwrap();
             let query = "{ sentNotifications(filter: { statuses: [PUBLISHED] }, first: 6) { nodes { action } } }";
             let data = operator.ask(query, json!({})).await;
@@ -118,7 +118,7 @@ on_every_database! {
         operator.announce("news", everyone(), "short").await;
         app.user("ada").overview().await;
         app.advance(TimeDelta::hours(2));
-        assert_eq!(sweep_all(&app.app).await.unwrap().items, 1);
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().items, 1);
         assert_eq!(rows::<entity::inbox_item::Entity>(app).await, 0);
     }
 
@@ -133,7 +133,7 @@ on_every_database! {
         update(&operator, &longer["id"], json!({ "expiresAt": in_hours(9) })).await;
         update(&operator, &for_good["id"], json!({ "clear": ["EXPIRES_AT"] })).await;
         app.advance(TimeDelta::hours(2));
-        assert_eq!(sweep_all(&app.app).await.unwrap().items, 1);
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().items, 1);
         assert_eq!(app.user("ada").titles(json!({})).await, ["for good", "longer"]);
     }
 
@@ -146,7 +146,7 @@ on_every_database! {
         }
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         app.advance(TimeDelta::hours(2));
-        assert_eq!(sweep_all(&app.app).await.unwrap().items, 2);
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().items, 2);
         update_counters(&app.app).await.unwrap();
         let stats = look_at(&operator, &short["id"]).await["stats"].take();
         assert_eq!(stats, json!({ "audienceSize": 2, "deliveredCount": 2, "readCount": 1 }));
@@ -172,7 +172,7 @@ on_every_database! {
                 assert_eq!(data["viewer"], json!({ "overview": { "unread": { "count": 1 } }, "unread": { "nodes": [{ "title": "new" }] } }));
             }
         };
-        let (swept, ()) = tokio::join!(sweep_all(&app.app), reader);
+        let (swept, ()) = tokio::join!(sweep_all(&app.app.delivery), reader);
         assert_eq!(swept.unwrap().items, 5000);
         assert_eq!(ada.titles(json!({})).await, ["new"]);
     }
@@ -195,10 +195,10 @@ on_every_database! {
             ada.ask(&leave(target), json!({})).await;
         }
         ada.ask("mutation { unfollowUser(user: \"ben\") { user { id } } }", json!({})).await;
-        assert_eq!(sweep_all(&app.app).await.unwrap().channels, 2, "the silent one, and Ben's");
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().channels, 2, "the silent one, and Ben's");
         app.advance(TimeDelta::days(31));
-        assert_eq!(sweep_all(&app.app).await.unwrap().channels, 1, "the one she left, with the last that was said there");
-        assert_eq!(sweep_all(&app.app).await.unwrap().channels, 0);
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().channels, 1, "the one she left, with the last that was said there");
+        assert_eq!(sweep_all(&app.app.delivery).await.unwrap().channels, 0);
         for target in ["silent", "heard"] {
             ada.subscribe(target, &["comment"]).await;
             app.service().remind("comment", target, "comment", None, target).await;
@@ -211,7 +211,7 @@ on_every_database! {
         let ada = app.user("ada");
         let leave = "mutation { unsubscribeTopic(input: { target: { type: \"doc\", externalId: \"7\" }, what: { everything: true } }) { removedCount } }";
         for round in 0..20 {
-            let (created, swept) = tokio::join!(ada.subscribe("7", &["comment"]), sweep_all(&app.app));
+            let (created, swept) = tokio::join!(ada.subscribe("7", &["comment"]), sweep_all(&app.app.delivery));
             swept.unwrap();
             assert_eq!(created, 1);
             if round % 3 == 0 {
@@ -227,7 +227,7 @@ on_every_database! {
     }
 
     async fn a_tenant_that_fails_does_not_keep_others_from_being_swept(app) {
-        for operator in [app.stranger("operator", tidings::auth::CallerRole::Admin), app.admin()] {
+        for operator in [app.stranger("operator", auth::CallerRole::Admin), app.admin()] {
             operator.define_type("news").await;
             operator.announce("news", everyone(), "old").await;
         }
@@ -235,7 +235,7 @@ on_every_database! {
         let key = if app.app.db.backend() == sea_orm::DbBackend::Postgres { "'\\x00'" } else { "x'00'" };
         app.by_hand(&format!("UPDATE tenant SET id_key = {key} WHERE code = 'globex'")).await;
         let node = app.beside().await;
-        assert!(sweep_all(&node.app).await.is_err());
+        assert!(sweep_all(&node.app.delivery).await.is_err());
         assert!(update_counters(&node.app).await.is_err());
         assert_eq!(rows::<entity::notification::Entity>(app).await, 1, "of the one that fails");
         assert_eq!(node.app.metrics.tenants_passed_over.get(), 2);

@@ -1,7 +1,7 @@
 //! Ids are unique within a type, and every object with an id is found by it.
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::support::{Actor, Kind, TestApp, everyone, on_every_database, with};
 

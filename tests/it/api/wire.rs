@@ -1,7 +1,7 @@
 //! Requests and responses on the wire as client tools write and read them.
 
 use serde_json::{Value, json};
-use tidings::config::operations::sha256_hex;
+use tidings::graphql::sha256_hex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -26,7 +26,7 @@ async fn lists_of_operations_are_taken_as_tools_write_them() {
     // The formats of the Relay compiler and of GraphQL Code Generator.
     for file in [manifest, json!({ "abc": WHO })] {
         std::fs::write(&path, file.to_string()).unwrap();
-        let settings = |settings: &mut tidings::config::ServerConfig| settings.wire.operations = Some(path.clone());
+        let settings = |settings: &mut base::config::ServerConfig| settings.wire.operations = Some(path.clone());
         with_settings(Kind::Sqlite, settings, async |app| {
             let named = [
                 json!({ "id": "abc", "variables": {} }),
@@ -46,7 +46,7 @@ async fn lists_of_operations_are_taken_as_tools_write_them() {
     }
     let other = json!({ "format": "some-manifest", "version": 1, "operations": [] });
     std::fs::write(&path, other.to_string()).unwrap();
-    let error = tidings::config::operations::PersistedOperations::load(&path).await.unwrap_err().to_string();
+    let error = tidings::graphql::PersistedOperations::load(&path).await.unwrap_err().to_string();
     assert!(error.contains("some-manifest"), "{error}");
 }
 

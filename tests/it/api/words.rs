@@ -60,7 +60,7 @@ async fn everything_in_the_schema_is_described() {
 async fn the_codes_of_errors_are_those_of_the_schema() {
     let mut named = BTreeSet::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["src/graphql", "src/http", "guard/src"] {
+    for folder in ["src/graphql", "src/http", "crates/graphql-guard/src"] {
         for text in texts(&root.join(folder)) {
             let parts: Vec<&str> = text.split('"').collect();
             for (before, word) in parts.iter().step_by(2).zip(parts.iter().copied().skip(1).step_by(2)) {

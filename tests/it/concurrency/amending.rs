@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::{notification, tally};
 use futures_util::future::{join, join_all, join3};
+use maintenance::chore::sweep;
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep;
-use tidings::domain::{notification, tally};
 
 use super::{reminder, rounds, second_node};
 use crate::support::{Actor, TestApp, everyone, on_every_database};
@@ -57,7 +57,7 @@ on_every_database! {
                 *readers.entry(title).or_insert(0) += 1;
             }
         }
-        sweep::sweep_all(&app.app).await.expect("what is old goes");
+        sweep::sweep_all(&app.app.delivery).await.expect("what is old goes");
         tally::update_counters(&app.app).await.expect("all are counted");
         check_stats(app, &sent, &readers).await;
     }
@@ -182,7 +182,7 @@ async fn read(node: &TestApp, user: &str, is_over: &AtomicBool) {
 async fn work(node: &TestApp, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         notification::publish_due(&node.app).await.expect("what is due goes out");
-        sweep::sweep_all(&node.app).await.expect("what is old goes");
+        sweep::sweep_all(&node.app.delivery).await.expect("what is old goes");
         tally::update_counters(&node.app).await.expect("all are counted");
     }
 }

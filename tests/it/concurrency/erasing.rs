@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::tenant;
 use futures_util::future::{join, join_all};
+use maintenance::chore::pending;
+use maintenance::privacy;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
-use tidings::domain::chore::pending;
-use tidings::domain::{privacy, tenant};
 
 use super::{Span, Ticks, rounds, second_node};
 use crate::support::{TestApp, everyone, on_every_database};
@@ -99,7 +100,7 @@ on_every_database! {
         app.service().announce("release", everyone(), "read by Ada").await;
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
-        tidings::domain::tally::update_counters(&app.app).await.unwrap();
+        domain::tally::update_counters(&app.app).await.unwrap();
         let query = "{ sentNotifications(first: 1) { nodes { stats { deliveredCount readCount } } } }";
         let stats = app.admin().ask(query, json!({})).await["sentNotifications"]["nodes"][0]["stats"].take();
         assert_eq!(stats, json!({ "deliveredCount": 1, "readCount": 1 }));

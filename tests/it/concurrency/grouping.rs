@@ -1,9 +1,9 @@
 //! Groups that are created and deleted, and members who join and leave, while others send.
 
+use domain::tally;
 use futures_util::future::{join, join_all};
+use maintenance::chore::pending;
 use serde_json::{Value, json};
-use tidings::domain::chore::pending;
-use tidings::domain::tally;
 
 use super::{rounds, second_node};
 use crate::support::{TestApp, everyone, on_every_database};
@@ -91,7 +91,7 @@ on_every_database! {
         pending::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 1);
         app.advance(chrono::TimeDelta::days(31));
-        tidings::domain::chore::sweep::sweep_all(&app.app).await.unwrap();
+        maintenance::chore::sweep::sweep_all(&app.app.delivery).await.unwrap();
         pending::run_due_jobs(&app.app).await.unwrap();
         assert_eq!((many(app, "subscription").await, many(app, "job").await), (0, 0));
         assert_eq!(many(app, "channel WHERE kind <> 0").await, 0);

@@ -85,7 +85,7 @@ on_every_database! {
         assert_eq!(feed.title().await, "0");
 
         // As the server does once a second.
-        tidings::domain::live::poll_changes(&app.app, &app.live).await.unwrap();
+        live::poll_changes(&app.app, &app.live).await.unwrap();
 
         // The state of a backup from a moment ago.
         for table in ["notification", "publication", "inbox_item"] {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tidings::http::Server;
 use tokio::time::{Instant, interval};
 
@@ -370,7 +370,7 @@ async fn a_subscription_is_written_as_any_query_and_has_one_field() {
 
 #[tokio::test]
 async fn a_socket_has_so_many_messages_a_minute() {
-    let change = |settings: &mut tidings::config::ServerConfig| settings.limits.socket_rate = 6;
+    let change = |settings: &mut base::config::ServerConfig| settings.limits.socket_rate = 6;
     with_settings(Kind::Sqlite, change, async |app| {
         let node = app.listen().await;
         let mut socket = Socket::open(&node.address, &app.user("ada").token).await;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Process, SECRET, Socket, everyone, on_every_database, with};

@@ -1,10 +1,10 @@
 //! Data shared between sessions and cached data are invisible: each user gets the same as from a query of their own.
 
+use auth::CallerRole;
 use chrono::TimeDelta;
+use domain::tenant;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::tenant;
 
 use crate::after::{retract, update};
 use crate::support::{Kind, OVERVIEWS, Socket, TestApp, everyone, on_every_database, with};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use base::config::ServerConfig;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{ITEMS, Kind, PATIENCE, Socket, TestApp, everyone, with_settings};

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use auth::CallerRole;
 use chrono::TimeDelta;
+use cluster::hub::Notice;
 use futures_util::future::join_all;
+use maintenance::chore::ScheduledTask;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::chore::ScheduledTask;
-use tidings::hub::Notice;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
@@ -512,7 +512,7 @@ on_every_database! {
         let node = app.listen().await;
         let mut totals = watch(app, &node, "ada", TOTALS, json!({})).await;
         until_total(&mut totals, 1).await;
-        while tidings::domain::view::sweep(&app.app).await.unwrap() > 0 {}
+        while domain::view::sweep(&app.app).await.unwrap() > 0 {}
         until_total(&mut totals, 0).await;
         drop(totals);
         node.stop().await;

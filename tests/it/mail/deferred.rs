@@ -1,8 +1,8 @@
 //! Emails that a relay cannot deliver to one recipient, and the date of emails.
 
 use chrono::{DateTime, TimeDelta};
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::inbox::{address, define, letters, save_relay};
 use crate::support::relay::{Asks, Relay, Reply};

@@ -3,8 +3,8 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 use tower::ServiceExt;
 
 use super::inbox::{address, define, letters, save_relay};
@@ -294,7 +294,7 @@ on_every_database! {
         let dying = DeliveryWorkers::default();
         let made = "SELECT COUNT(*) AS many FROM delivery";
         while number(app, made).await == 0 || relay.connections() < 16 {
-            dying.start_due(&app.app).await.unwrap();
+            dying.start_due(&app.app.delivery).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         drop(dying);

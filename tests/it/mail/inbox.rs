@@ -1,10 +1,10 @@
 //! Emails about inbox items to users who have not seen them there.
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
+use domain::notification::publish_due;
+use maintenance::chore::sweep::sweep_all;
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep::sweep_all;
-use tidings::domain::notification::publish_due;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use crate::after::{announce, retract, update};
 use crate::support::relay::{Asks, Relay, Reply};
@@ -96,7 +96,7 @@ on_every_database! {
         let named = "SELECT COUNT(*) AS many FROM recipient";
         assert!(number(app, named).await > 0, "other channels may come to them later");
         app.advance(TimeDelta::days(40));
-        sweep_all(&app.app).await.unwrap();
+        sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(number(app, named).await, 0, "not for ever");
     }
 
@@ -200,14 +200,14 @@ on_every_database! {
         let dying = DeliveryWorkers::default();
         let made = "SELECT COUNT(*) AS many FROM delivery";
         while number(app, made).await < 40 || relay.connections() < 16 {
-            dying.start_due(&app.app).await.unwrap();
+            dying.start_due(&app.app.delivery).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         drop(dying);
         relay.be_kind();
         app.advance(TimeDelta::seconds(31));
         let lanes = DeliveryWorkers::default();
-        lanes.start_due(&app.app).await.unwrap();
+        lanes.start_due(&app.app.delivery).await.unwrap();
         let open = "SELECT COUNT(*) AS many FROM delivery WHERE state <> 2";
         for _ in 0..crate::support::PATIENCE.as_millis() / 10 {
             if number(app, open).await == 0 {
@@ -253,7 +253,7 @@ on_every_database! {
         app.admin().announce("news", named, "2").await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM recipient").await, 1);
         app.advance(TimeDelta::days(400));
-        sweep_all(&app.app).await.unwrap();
+        sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM recipient").await, 0, "the sweep takes what nobody fetched");
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use delivery::outbound::DeliveryWorkers;
 use serde_json::json;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::digest::listed;
 use super::inbox::{address, define, letters, save_relay};

@@ -1,8 +1,8 @@
 //! Nothing is sent to a user in their quiet hours.
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::inbox::{address, define, letters, save_relay};
 use crate::support::relay::{Asks, Relay, Reply};

@@ -1,7 +1,7 @@
 //! Emails with templates of their own instead of the items' text.
 
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::inbox::{address, save_relay};
 use crate::support::relay::{Got, Relay};

@@ -1,11 +1,11 @@
 //! Email preferences of users: switches per type and channel, and the link in each email.
 
+use auth::CallerRole;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::outbound::DeliveryWorkers;
 use tower::ServiceExt;
 
 use super::inbox::{address, define, letters, save_relay};

@@ -1,12 +1,12 @@
 //! What can happen to a notification after it was sent, the requests for that, and the operators' view of all sent
 //! notifications.
 
+use domain::tally;
+use maintenance::chore::sweep;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep;
-use tidings::domain::tally;
 
 use super::drive::Driver;
 use super::expected::{Answer, Tenant};
@@ -81,7 +81,7 @@ impl<'a> Driver<'a> {
     pub(super) async fn chore(&mut self, fate: &Fate) -> Result<bool, String> {
         match fate {
             Fate::Sweep => {
-                sweep::sweep_all(&self.app.app).await.map_err(|error| error.to_string())?;
+                sweep::sweep_all(&self.app.app.delivery).await.map_err(|error| error.to_string())?;
                 self.model.sweep();
             }
             Fate::Count => self.compare_sent().await?,

@@ -1,7 +1,7 @@
 //! The users' view, by the server and by the model, in the same notation.
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::expected::{Filter, Item};

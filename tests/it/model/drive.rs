@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use auth::CallerRole;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use domain::notification::publish_due;
 use proptest::sample::Index;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::notification::publish_due;
 
 use super::expected::{Answer, Tenant, Which};
 use super::log::noise;

@@ -1,7 +1,7 @@
 //! Why users have a notification or not: explanations agree with the lists, and give a reason that the model permits.
 
+use auth::CallerRole;
 use serde_json::{Map, Value, json};
-use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::expected::Tenant;

@@ -1,7 +1,7 @@
 //! The requests for each operation.
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use super::drive::{Driver, pick};
 use super::log::noise;

@@ -1,8 +1,8 @@
 //! Etags of overviews: for any etag that a client knows, however old, each node returns null exactly if the overview
 //! would show the same. And polls: a cached response equals the response to other requests at that moment.
 
+use auth::CallerRole;
 use serde_json::{Map, Value, json};
-use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::op::USERS;

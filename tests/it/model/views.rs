@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use auth::CallerRole;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use super::drive::Driver;
 use super::expected::Answer;

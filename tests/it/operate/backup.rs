@@ -269,7 +269,7 @@ async fn restored(kind: Kind) {
     assert_eq!(app.admin().ask(find, json!({ "id": old[3] })).await["sentNotification"]["title"], "before 3");
     assert_eq!(app.user("ada").ask(mark, json!({ "ids": known })).await["markRead"]["changedCount"], 10);
     assert_eq!(unread().await, 2000);
-    tidings::domain::tally::update_counters(&app.app).await.unwrap();
+    domain::tally::update_counters(&app.app).await.unwrap();
     let stats = "query($id: ID!) { sentNotification(id: $id) { stats { deliveredCount readCount audienceSize } } }";
     let counted = app.admin().ask(stats, json!({ "id": old[3] })).await;
     assert_eq!(counted["sentNotification"]["stats"]["readCount"], 1);
@@ -298,7 +298,7 @@ async fn generated(app: &TestApp) {
     };
     let rows = app.app.db.read.query_all_raw(Statement::from_string(backend, words)).await.unwrap();
     let found: HashSet<String> = rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect();
-    assert_eq!(found, tidings::database::GENERATED.map(str::to_owned).into());
+    assert_eq!(found, store::GENERATED.map(str::to_owned).into());
 }
 
 #[tokio::test]

@@ -345,14 +345,14 @@ const ADA: &str = "UPDATE users SET cursor_seq = cursor_seq WHERE external_id = 
 
 /// Another transaction locks a row that many requests need, with a pool of four. Other requests do not wait with them.
 async fn held(kind: Kind, row: &str) {
-    let few = |settings: &mut tidings::config::ServerConfig| settings.database.connections = 4;
+    let few = |settings: &mut base::config::ServerConfig| settings.database.connections = 4;
     with_settings(kind, few, async |app| {
         let is_user = row == ADA;
         let other = TestApp::at(app.app.config.clone(), app.app.clock.clone()).await;
         for user in ["ada", "ben"] {
             app.user(user).ask(MARK, json!({})).await;
         }
-        let globex = app.stranger("operator", tidings::auth::CallerRole::Admin);
+        let globex = app.stranger("operator", auth::CallerRole::Admin);
         globex.define_type("news").await;
         let others: Vec<String> = (0..10).map(|number| format!("user-{number}")).collect();
         for user in &others {

@@ -2,13 +2,13 @@
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
+use base::clock::{Clock, to_date_time};
+use base::error::Error;
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::notification::publish_due;
+use maintenance::chore::sweep;
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
-use tidings::clock::{Clock, to_date_time};
-use tidings::domain::chore::sweep;
-use tidings::domain::notification::publish_due;
-use tidings::error::Error;
 use tower::ServiceExt;
 
 use crate::after::{announce, update};
@@ -59,7 +59,7 @@ async fn days_off(kind: Kind, days: i32) {
             .await;
         announce(&right.admin(), json!({ "expiresAt": in_minutes(5), "content": { "title": "soon over" } })).await;
 
-        let refused = sweep::sweep_all(&wrong.app).await;
+        let refused = sweep::sweep_all(&wrong.app.delivery).await;
         assert!(matches!(&refused, Err(Error::Unavailable(why)) if why.contains("nothing is deleted")), "{refused:?}");
         let for_zoe =
             json!({ "publishAt": in_minutes(60), "audience": { "users": ["zoe"] }, "content": { "title": "due" } });
@@ -85,7 +85,7 @@ async fn days_off(kind: Kind, days: i32) {
         wrong.advance(TimeDelta::days((-days).into()));
         wrong.app.compare_clocks().await.unwrap();
         assert_eq!(text(wrong, "/readyz").await, "ready\n");
-        assert_eq!(sweep::sweep_all(&wrong.app).await.unwrap(), sweep::SweepCounts::default());
+        assert_eq!(sweep::sweep_all(&wrong.app.delivery).await.unwrap(), sweep::SweepCounts::default());
         assert_eq!(right.user("ada").titles(json!({})).await, ["from afar", "soon over", "kept"]);
     })
     .await;
@@ -193,11 +193,11 @@ on_every_database! {
 
         // Nothing is deleted early, or kept for longer than the notification from the future.
         app.advance(TimeDelta::days(29));
-        sweep::sweep_all(&app.app).await.unwrap();
+        sweep::sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(app.user("ben").titles(json!({})).await, ["last", "from the future", "before"]);
         app.advance(TimeDelta::days(2));
         app.service().announce("news", everyone(), "a month later").await;
-        sweep::sweep_all(&app.app).await.unwrap();
+        sweep::sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(app.user("ada").titles(json!({})).await, ["a month later"]);
     }
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use tidings::database::{FileAccess, FileLock};
+use store::{FileAccess, FileLock};
 
 use crate::support::{Kind, Process, SECRET, TestApp, free_port};
 

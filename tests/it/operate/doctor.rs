@@ -249,7 +249,7 @@ async fn what_goes_out_of_each_tenant_is_looked_at() {
             }
             let relay = "mutation { saveMailRelay(input: { url: \"smtp://ada:hunter2@127.0.0.1:1?tls=none\", from: \"a@b.example\" }) { id } }";
             app.admin().ask(relay, serde_json::json!({})).await;
-            app.stranger("operator", tidings::auth::CallerRole::Admin).ask(relay, serde_json::json!({})).await;
+            app.stranger("operator", auth::CallerRole::Admin).ask(relay, serde_json::json!({})).await;
             let first = "(SELECT id FROM (SELECT MIN(id) AS id FROM lane) AS first)";
             app.by_hand(&format!("UPDATE lane SET state = 2 WHERE id = {first}")).await;
             app.by_hand(&format!("UPDATE lane SET open_until = 9000000000000 WHERE id = {first} + 1")).await;

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use base::clock::{Clock, to_date_time};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use domain::tally;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
-use tidings::clock::{Clock, to_date_time};
-use tidings::domain::tally;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::support::{OVERVIEWS, PATIENCE, Process, SECRET, Socket, TestApp, on_every_database};
@@ -155,7 +155,7 @@ on_every_database! {
         assert_eq!((unread(app, "ada").await, unread(app, "ben").await, unread(app, "chen").await), (3, 1, 0));
         app.service().announce("news", json!({ "groups": ["writers"] }), "to writers").await;
         assert_eq!((unread(app, "ada").await, unread(app, "ben").await, unread(app, "chen").await), (4, 1, 1));
-        assert_eq!(app.stranger("ada", tidings::auth::CallerRole::User).titles(json!({})).await, Vec::<String>::new());
+        assert_eq!(app.stranger("ada", auth::CallerRole::User).titles(json!({})).await, Vec::<String>::new());
         // If the log is already newer, an import gets times at its end. A key that was used for something else keeps
         // that.
         let late = format!(

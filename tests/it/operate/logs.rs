@@ -1,9 +1,9 @@
 //! The server's log, and the private data that must not be in it.
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tower::ServiceExt;
 
 use crate::support::{Kind, Process, Redis, SECRET, Socket, with};

@@ -73,7 +73,7 @@ async fn what_is_scheduled_is_counted_when_it_goes_out() {
         app.service().ask(query, json!({ "at": later })).await;
         assert_eq!(figure(app, "tidings_published_total{kind=\"announcement\"}").await, 0.0);
         app.advance(chrono::TimeDelta::hours(2));
-        tidings::domain::notification::publish_due(&app.app).await.unwrap();
+        domain::notification::publish_due(&app.app).await.unwrap();
         assert_eq!(figure(app, "tidings_published_total{kind=\"announcement\"}").await, 1.0);
     })
     .await;

@@ -72,11 +72,11 @@ async fn a_pool_runs_out(kind: Kind) {
             for user in &users {
                 app.user(user).ask("{ viewer { id } }", json!({})).await;
             }
-            let before = tidings::telemetry::metrics::POOL_TIMEOUTS.get();
+            let before = base::telemetry::metrics::POOL_TIMEOUTS.get();
             let taken = (app.app.db.begin().await.unwrap(), app.app.db.begin().await.unwrap());
             let (_, answer) = app.user("ada").send(OVERVIEW, json!({})).await;
             assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");
-            assert!(tidings::telemetry::metrics::POOL_TIMEOUTS.get() > before);
+            assert!(base::telemetry::metrics::POOL_TIMEOUTS.get() > before);
             let ask = async |user: &String| app.user(user).send(OVERVIEW, json!({})).await;
             for (_, answer) in join_all(users.iter().map(ask)).await {
                 assert_eq!(answer["errors"][0]["extensions"]["code"], "UNAVAILABLE", "{answer}");

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::routing::post;
+use base::clock::{Clock, to_date_time};
 use chrono::TimeDelta;
 use serde_json::json;
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
-use tidings::clock::{Clock, to_date_time};
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Kind, PATIENCE, Process, SECRET};

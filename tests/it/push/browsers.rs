@@ -1,8 +1,8 @@
 //! Which browsers of a user receive push messages.
 
+use auth::CallerRole;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::service::Service;
 use super::{SAVE, define, delete, key, save, turn_on, turn_on_with};

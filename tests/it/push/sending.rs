@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use delivery::outbound::DeliveryWorkers;
 use serde_json::json;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::service::Service;
 use super::{define, deliveries, save, turn_on, turn_on_with};
@@ -33,7 +33,7 @@ async fn arrives(app: &TestApp, lanes: &DeliveryWorkers, service: &Service, titl
     app.admin().announce("news", everyone(), title).await;
     let mut reached = Vec::new();
     while reached.len() < browsers {
-        lanes.start_due(&app.app).await.unwrap();
+        lanes.start_due(&app.app.delivery).await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
         reached.extend(service.reached());
         assert!(began.elapsed() < PATIENCE, "{reached:?}");
@@ -215,7 +215,7 @@ on_every_database! {
         assert!(super::key(&app.user("ada")).await.is_null());
         app.admin().announce("news", everyone(), "1").await;
         let lanes = DeliveryWorkers::default();
-        lanes.start_due(&app.app).await.unwrap();
+        lanes.start_due(&app.app.delivery).await.unwrap();
         assert_eq!(service.reached(), Vec::<String>::new());
         app.admin().ask(switch, json!({ "to": "ON" })).await;
         settle(app, &lanes).await;

@@ -61,7 +61,7 @@ on_every_database! {
         let node = "query($id: ID!) { node(id: $id) { ... on NotificationRule { code } } }";
         let found = async |who: crate::support::Actor<'_>| who.ask(node, json!({ "id": id })).await["node"].clone();
         assert_eq!(found(app.admin()).await, json!({ "code": "low" }));
-        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
+        let stranger = app.stranger("operator", auth::CallerRole::Admin);
         for who in [app.service(), app.user("ada"), stranger] {
             assert_eq!(found(who).await, json!(null));
         }

@@ -264,7 +264,7 @@ on_every_database! {
     async fn another_tenant_has_rules_of_its_own(app) {
         catalogue(app).await;
         save(app, json!({})).await;
-        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
+        let stranger = app.stranger("operator", auth::CallerRole::Admin);
         let all = stranger.ask("{ notificationRules { code } notificationRule(code: \"low\") { code } }", json!({})).await;
         assert_eq!(all, json!({ "notificationRules": [], "notificationRule": null }));
         assert!(stranger.refused(&reporting(), json!({ "input": { "rule": "low", "rows": [] } })).await.starts_with("NOT_FOUND"));

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use auth::CallerRole;
 use chrono::TimeDelta;
+use rules::RuleScanner;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::rule::RuleScanner;
 
 use super::warehouse::{Dice, Rows, changed, ended, inboxes_show, input, over, run, running, save, until_runs};
 use super::{SAVE, complete, field, many, titles};
@@ -66,18 +66,18 @@ async fn it_runs_when_it_is_due_and_what_was_missed_once() {
             until_runs(app, &scanner, 1).await;
             warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
             app.advance(TimeDelta::seconds(29));
-            scanner.start_due_scans(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app.rules).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 1);
             app.advance(TimeDelta::hours(5));
             until_runs(app, &scanner, 2).await;
             assert_eq!(titles(app.user("ada")).await, ["1: low"]);
-            scanner.start_due_scans(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app.rules).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 2, "what was missed is run once");
             app.admin().ask("mutation { pauseNotificationRule(code: \"low\") { state } }", json!({})).await;
             app.advance(TimeDelta::hours(5));
-            scanner.start_due_scans(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app.rules).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 2, "it is paused");
             assert!(app.service().refused(&running(), json!({})).await.starts_with("CONFLICT"));
@@ -96,8 +96,8 @@ async fn of_two_nodes_one_runs_it() {
             for round in 1..=5 {
                 warehouse.by_hand(&format!("INSERT INTO pallet VALUES ({round}, 'low', 'ada')")).await;
                 let looks = futures_util::future::join(
-                    scanners[0].start_due_scans(&app.app),
-                    scanners[1].start_due_scans(&other.app),
+                    scanners[0].start_due_scans(&app.app.rules),
+                    scanners[1].start_due_scans(&other.app.rules),
                 );
                 let (one, two) = looks.await;
                 one.and(two).unwrap();
@@ -107,7 +107,7 @@ async fn of_two_nodes_one_runs_it() {
                 app.advance(TimeDelta::seconds(30));
             }
             assert_eq!(titles(app.user("ada")).await.len(), 5);
-            other.app.sources.close().await;
+            other.app.rules.sources.close().await;
             other.app.db.close().await;
         })
         .await;
@@ -189,7 +189,7 @@ async fn a_rule_that_is_saved_while_it_runs_is_run_as_it_is_now() {
         let scan = |sql: &str| json!({ "scan": { "source": "wms", "sql": sql, "schedule": "0 0 1 1 *" } });
         save(app, scan("SELECT id, state, who FROM pallet, pg_sleep(1)")).await;
         let scanner = RuleScanner::default();
-        scanner.start_due_scans(&app.app).await.unwrap();
+        scanner.start_due_scans(&app.app.rules).await.unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
         save(app, scan("SELECT id, 'new' AS state, who FROM pallet")).await;
         until_runs(app, &scanner, 1).await;
@@ -309,7 +309,7 @@ async fn a_rule_of_another_tenant_waits_for_one_turn_alone() {
         let scanner = RuleScanner::default();
         let complete = "rule_run WHERE outcome = 0";
         for _ in 0..500 {
-            scanner.start_due_scans(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app.rules).await.unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
             if many(app, complete).await > 0 {
                 break;
@@ -352,10 +352,10 @@ async fn a_run_that_was_cut_off_is_run_again_when_its_lease_is_over() {
             warehouse.by_hand("INSERT INTO pallet VALUES (1, 'low', 'ada')").await;
             // The run panics between its start and its end.
             app.panic_at("INSERT INTO rule_run");
-            scanner.start_due_scans(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app.rules).await.unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
             assert_eq!(many(app, "rule_run").await, 0);
-            scanner.start_due_scans(&app.app).await.unwrap();
+            scanner.start_due_scans(&app.app.rules).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert_eq!(many(app, "rule_run").await, 0, "the lease is not over");
             app.advance(TimeDelta::seconds(16));
@@ -375,18 +375,18 @@ async fn news_while_it_runs_are_run_for_again() {
         let slow = "SELECT id, state, who FROM pallet, pg_sleep(1)";
         save(app, json!({ "scan": { "source": "wms", "sql": slow, "schedule": "0 0 1 1 *" } })).await;
         let scanner = RuleScanner::default();
-        scanner.start_due_scans(&app.app).await.unwrap();
+        scanner.start_due_scans(&app.app.rules).await.unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
         app.advance(TimeDelta::seconds(1));
         let heard_at = app.app.now();
-        tidings::domain::rule::mark_source_due(&app.app, "wms", heard_at).await.unwrap();
+        rules::mark_source_due(&app.app, "wms", heard_at).await.unwrap();
         until_runs(app, &scanner, 2).await;
         let is_done = async || field(app, "nextRunAt").await["nextRunAt"] == "2027-01-01T00:00:00.000Z";
         assert!(is_done().await);
         // A slower node got the same notice.
-        tidings::domain::rule::mark_source_due(&app.app, "wms", heard_at - 1).await.unwrap();
+        rules::mark_source_due(&app.app, "wms", heard_at - 1).await.unwrap();
         assert!(is_done().await, "it is known by now");
-        tidings::domain::rule::mark_source_due(&app.app, "wms", heard_at + 1).await.unwrap();
+        rules::mark_source_due(&app.app, "wms", heard_at + 1).await.unwrap();
         assert!(!is_done().await);
     })
     .await;
@@ -399,12 +399,12 @@ async fn a_rule_whose_source_is_gone_fails() {
         let mut config = app.app.config.clone();
         config.sources.sources = None;
         let without = TestApp::at(config, app.app.clock.clone()).await;
-        tidings::domain::rule::fail_without_source(&without.app).await.unwrap();
+        rules::fail_without_source(&without.app.rules).await.unwrap();
         assert_eq!(many(app, "rule_run").await, 0, "another node may have it");
         app.advance(TimeDelta::seconds(61));
-        tidings::domain::rule::fail_without_source(&app.app).await.unwrap();
+        rules::fail_without_source(&app.app.rules).await.unwrap();
         assert_eq!(many(app, "rule_run").await, 0, "this one does");
-        tidings::domain::rule::fail_without_source(&without.app).await.unwrap();
+        rules::fail_without_source(&without.app.rules).await.unwrap();
         let run = field(app, "runs { outcome error }").await["runs"][0].clone();
         assert_eq!(run, json!({ "outcome": "FAILED", "error": "no source \"wms\"" }));
         without.app.db.close().await;
@@ -418,7 +418,7 @@ async fn sources_and_rules_are_their_tenants() {
         let sources = "{ ruleSources { name kind error } }";
         let own = app.admin().ask(sources, json!({})).await;
         assert_eq!(own["ruleSources"], json!([{ "name": "wms", "kind": "SQLITE", "error": null }]));
-        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
+        let stranger = app.stranger("operator", auth::CallerRole::Admin);
         assert_eq!(stranger.ask(sources, json!({})).await["ruleSources"], json!([]));
         stranger.define(json!({ "code": "stock", "title": "Stock", "template": { "title": "x" } })).await;
         assert!(stranger.refused(SAVE, json!({ "input": input(&json!({})) })).await.starts_with("NOT_FOUND"));

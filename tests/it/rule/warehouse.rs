@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rules::RuleScanner;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tidings::domain::rule::RuleScanner;
 
 use super::{RUN, SAVE, catalogue, figures, many, titles};
 use crate::support::{Kind, PATIENCE, TestApp, TestDatabase, with_settings};
@@ -60,11 +60,11 @@ impl Warehouse {
 pub async fn over(kind: Kind, of: Kind, settings: Value, test: impl AsyncFnOnce(&TestApp, &Warehouse)) {
     let Some(warehouse) = Warehouse::make(of, settings).await else { return };
     let file = warehouse.file();
-    let change = |config: &mut tidings::config::ServerConfig| config.sources.sources = Some(file);
+    let change = |config: &mut base::config::ServerConfig| config.sources.sources = Some(file);
     with_settings(kind, change, async |app| {
         catalogue(app).await;
         test(app, &warehouse).await;
-        app.app.sources.close().await;
+        app.app.rules.sources.close().await;
     })
     .await;
     warehouse.remove().await;
@@ -100,7 +100,7 @@ pub fn ended(outcome: &str) -> (i64, i64, i64, String) {
 /// Runs all due rules until there have been this many runs.
 pub async fn until_runs(app: &TestApp, scanner: &RuleScanner, runs: i64) {
     for _ in 0..PATIENCE.as_millis() / 20 {
-        scanner.start_due_scans(&app.app).await.unwrap();
+        scanner.start_due_scans(&app.app.rules).await.unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;
         if many(app, "rule_run").await >= runs {
             return;

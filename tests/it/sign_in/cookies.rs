@@ -1,10 +1,10 @@
 //! Cookies that were altered, have expired, or are from another server.
 
 use axum::http::Method;
+use base::config::ServerConfig;
 use chrono::TimeDelta;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use super::{Browser, DESK, PUBLIC, Provider, SESSION, WHO, settings, with_provider};
 use crate::support::{SECRET, TestApp};
@@ -158,7 +158,7 @@ async fn a_session_that_was_ended_counts_nowhere() {
         let kept = async || entity::ended_session::Entity::find().all(&app.app.db.read).await.unwrap().len();
         assert_eq!(kept().await, 1);
         app.advance(TimeDelta::hours(9));
-        tidings::domain::chore::sweep::sweep_all(&app.app).await.unwrap();
+        maintenance::chore::sweep::sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(kept().await, 0);
     })
     .await;

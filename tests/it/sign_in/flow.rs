@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use axum::http::{Method, StatusCode};
+use base::config::ServerConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
 use reqwest::Url;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use super::{Browser, CLIENT_SECRET, Client, DESK, PUBLIC, Provider, SESSION, TYPES, settings, with_provider};
 use crate::support::{Kind, with, with_settings};

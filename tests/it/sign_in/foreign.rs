@@ -1,8 +1,8 @@
 //! Requests that pages of other sites can make a browser send, with its cookies: none of them has an effect.
 
 use axum::http::{Method, StatusCode};
+use base::config::ServerConfig;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use super::{Browser, DESK, PUBLIC, Provider, SESSION, TYPES, WHO, settings, with_provider};
 use crate::support::{Kind, Socket, TestApp, with_settings};

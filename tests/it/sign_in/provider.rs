@@ -177,8 +177,8 @@ async fn metadata(State(shared): State<Arc<Shared>>) -> Response {
 
 fn key(algorithm: Algorithm) -> EncodingKey {
     match algorithm {
-        Algorithm::RS256 => EncodingKey::from_rsa_pem(include_bytes!("../../../src/auth/testdata/rsa.pem")),
-        _ => EncodingKey::from_ec_pem(include_bytes!("../../../src/auth/testdata/ec.pem")),
+        Algorithm::RS256 => EncodingKey::from_rsa_pem(include_bytes!("../../../crates/auth/src/testdata/rsa.pem")),
+        _ => EncodingKey::from_ec_pem(include_bytes!("../../../crates/auth/src/testdata/ec.pem")),
     }
     .unwrap()
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use base::config::ServerConfig;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use reqwest::header::{HeaderMap, SET_COOKIE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
-use tidings::config::ServerConfig;
 use tokio::time::{Instant, sleep};
 
 use super::{NOW, Provider, settings};

@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};
-use tidings::source::{QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
+use sources::{QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
 
 use super::{Other, query, with};
 use crate::support::Kind;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidings::source::{QueryFailureKind, SourceQuery};
+use sources::{QueryFailureKind, SourceQuery};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidings::source::{QueryFailure, QueryFailureKind, SourceQuery};
+use sources::{QueryFailure, QueryFailureKind, SourceQuery};
 use tokio::time::sleep;
 
 use super::{Other, on_every_source, query, sources, with};

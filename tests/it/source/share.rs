@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidings::source::{QueryFailureKind, SourceQuery};
+use sources::{QueryFailureKind, SourceQuery};
 
 use super::{Other, query, with};
 use crate::support::Kind;

@@ -1,7 +1,7 @@
 //! Each type of each kind, as JSON.
 
 use serde_json::{Value, json};
-use tidings::source::QueryFailureKind;
+use sources::QueryFailureKind;
 
 use super::{Other, SourceQuery, on_every_source, query, with};
 use crate::support::Kind;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use auth::{CallerRole, TokenClaims, sign_claims};
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::auth::{CallerRole, TokenClaims, sign_claims};
 use tokio::time::sleep;
 use tower::ServiceExt;
 

@@ -13,15 +13,15 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use auth::CallerRole;
 use axum::Router;
+use base::clock::Clock;
+use base::config::ServerConfig;
 use chrono::{DateTime, TimeDelta, Utc};
+use live::LiveRooms;
 use sea_orm::{ConnectionTrait, Statement};
+use store::open;
 use tidings::app::App;
-use tidings::auth::CallerRole;
-use tidings::clock::Clock;
-use tidings::config::ServerConfig;
-use tidings::database::open;
-use tidings::domain::live::LiveRooms;
 use tidings::http::Server;
 
 pub use actor::{Actor, everyone};
@@ -188,7 +188,7 @@ impl TestApp {
 
     /// The current time of the server's clock.
     pub fn now(&self) -> DateTime<Utc> {
-        tidings::clock::to_date_time(self.app.now())
+        base::clock::to_date_time(self.app.now())
     }
 
     /// Panics in the next statement that contains `part`.
@@ -225,9 +225,9 @@ impl TestApp {
         let mut opened = self.opened.lock().await;
         wanted.retain(|of| opened.insert((tenant.to_owned(), of.clone())));
         for code in wanted {
-            use tidings::domain::catalogue::{SubscriptionPolicy, TargetType, save_follow_policy, save_target_type};
+            use domain::catalogue::{SubscriptionPolicy, TargetType, save_follow_policy, save_target_type};
             let (app, subscription_policy) = (&self.app, SubscriptionPolicy::Open);
-            let tenant = tidings::domain::tenant::get_or_create(app, tenant).await.unwrap();
+            let tenant = domain::tenant::get_or_create(app, tenant).await.unwrap();
             if code.is_empty() {
                 save_follow_policy(app, &tenant, subscription_policy).await.unwrap();
             } else {
@@ -261,7 +261,7 @@ impl TestApp {
 pub struct Listening {
     pub address: String,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
-    serving: tokio::task::JoinHandle<tidings::error::Result<()>>,
+    serving: tokio::task::JoinHandle<base::error::Result<()>>,
     worker: tidings::worker::BackgroundLoops,
 }
 

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::path::Path;
 
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement};
-use tidings::database::open;
+use store::open;
 use tokio::sync::OnceCell;
 
 use super::{Kind, TestDatabase, config};

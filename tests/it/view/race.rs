@@ -119,7 +119,7 @@ on_every_database! {
         for _ in 0..rounds(app) {
             app.service().ask(RECORD, json!({ "inputs": [activity("a", Some("ben"), "x")] })).await;
             app.advance(chrono::TimeDelta::days(400));
-            let sweeping = async { while tidings::domain::view::sweep(&app.app).await.unwrap() > 0 {} };
+            let sweeping = async { while domain::view::sweep(&app.app).await.unwrap() > 0 {} };
             let visits = USERS.iter().map(|user| async move {
                 app.user(user).ask(VISIT, json!({ "key": key("a") })).await;
                 counts(&app.user(user)).await["views"].clone()

@@ -1,9 +1,9 @@
 //! Endpoints as operators create them, and which roles see which fields.
 
+use auth::CallerRole;
+use delivery::outbound::DeliveryWorkers;
+use maintenance::chore::sweep;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::chore::sweep;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::{CREATE, act, create, deliveries, look_at, number, settle, with_endpoint};
 use crate::support::{Kind, everyone, on_every_database, with_settings};
@@ -158,7 +158,7 @@ on_every_database! {
         app.service().announce("news", everyone(), "missed").await;
         app.advance(chrono::TimeDelta::days(31));
         app.service().announce("news", everyone(), "new").await;
-        assert_eq!(sweep::sweep_all(&app.app).await.unwrap().deliveries, 1);
+        assert_eq!(sweep::sweep_all(&app.app.delivery).await.unwrap().deliveries, 1);
         act(app, "resumeWebhookEndpoint", &endpoint).await;
         settle(app, &DeliveryWorkers::default()).await;
         assert_eq!(receiver.take().len(), 2, "what is gone is not told any more");
@@ -176,8 +176,8 @@ async fn act_delete(app: &crate::support::TestApp, endpoint: &super::Endpoint) {
 
 #[tokio::test]
 async fn private_addresses_are_reached_by_nobody() {
-    let closed = |config: &mut tidings::config::ServerConfig| {
-        config.egress.allow = tidings::config::AllowedDestinations::default();
+    let closed = |config: &mut base::config::ServerConfig| {
+        config.egress.allow = base::config::AllowedDestinations::default();
     };
     with_settings(Kind::Sqlite, closed, async |app| {
         app.admin().define_type("news").await;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
+use domain::notification::publish_due;
 use serde_json::{Value, json};
-use tidings::domain::notification::publish_due;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::{Answer, Receiver};
 use super::{create, deliveries, settle};
@@ -79,7 +79,7 @@ impl World {
                     }
                 }
             }
-            _ => lanes[self.dice.below(lanes.len())].start_due(&app.app).await.unwrap(),
+            _ => lanes[self.dice.below(lanes.len())].start_due(&app.app.delivery).await.unwrap(),
         }
     }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
+use domain::notification::publish_due;
 use serde_json::{Value, json};
-use tidings::domain::notification::publish_due;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::Receiver;
 use super::{act, create, deliveries, look_at, settle, with_endpoint};
@@ -160,7 +160,7 @@ on_every_database! {
 
     async fn a_long_log_is_told_whole_and_nothing_of_other_tenants(app) {
         let (receiver, _) = with_endpoint(app).await;
-        let stranger = app.stranger("shop", tidings::auth::CallerRole::Admin);
+        let stranger = app.stranger("shop", auth::CallerRole::Admin);
         stranger.define_type("news").await;
         stranger.announce("news", everyone(), "theirs").await;
         let inputs: Vec<Value> = (0..1000).map(|n| json!({ "message": {

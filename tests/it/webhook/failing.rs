@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::{Answer, Receiver};
 use super::{act, create, deliveries, look_at, settle, with_endpoint};
@@ -191,7 +191,7 @@ on_every_database! {
         let lanes = DeliveryWorkers::default();
         let began = std::time::Instant::now();
         while receiver.many() < 40 || holes.iter().any(|hole| hole.many() == 0) {
-            lanes.start_due(&app.app).await.unwrap();
+            lanes.start_due(&app.app.delivery).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
             assert!(began.elapsed() < PATIENCE);
         }

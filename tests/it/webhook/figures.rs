@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::receiver::{Answer, Receiver};
 use super::{create, settle};
@@ -47,7 +47,7 @@ on_every_database! {
         // Other tenants' figures do not count here, nor do events of endpoints and items, although they use the same
         // numbers.
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
-        tidings::domain::tally::update_counters(&app.app).await.unwrap();
+        domain::tally::update_counters(&app.app).await.unwrap();
         settle(app, &lanes).await;
         receiver.answers(Answer::Status(500));
         app.service().message("news", "ben", "not taken").await;
@@ -64,7 +64,7 @@ on_every_database! {
         assert_eq!(figures(app).await, expected("WEBHOOK: 1/1/0", "WEBHOOK: 1/0/0"));
         app.by_hand("UPDATE delivery SET state = 3 WHERE state = 1").await;
         assert_eq!(figures(app).await, expected("WEBHOOK: 0/1/1", "WEBHOOK: 0/0/1"));
-        let stranger = app.stranger("operator", tidings::auth::CallerRole::Admin);
+        let stranger = app.stranger("operator", auth::CallerRole::Admin);
         stranger.define_type("news").await;
         stranger.announce("news", everyone(), "theirs").await;
         let theirs = stranger.ask("{ sentNotifications { nodes { deliveries { channel } } } }", json!({})).await;

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
+use domain::tally::update_counters;
+use maintenance::chore::sweep::sweep_all;
 use serde_json::{Value, json};
-use tidings::domain::chore::sweep::sweep_all;
-use tidings::domain::outbound::DeliveryWorkers;
-use tidings::domain::tally::update_counters;
 
 use super::receiver::{Answer, Got, Receiver};
 use super::{create, number, settle};
@@ -191,7 +191,7 @@ on_every_database! {
         app.admin().define_type("news").await;
         let receiver = reader(app).await;
         let lanes = DeliveryWorkers::default();
-        let (operator, reader) = (app.stranger("shop", tidings::auth::CallerRole::Admin), app.stranger("ada", tidings::auth::CallerRole::User));
+        let (operator, reader) = (app.stranger("shop", auth::CallerRole::Admin), app.stranger("ada", auth::CallerRole::User));
         operator.define_type("news").await;
         operator.announce("news", everyone(), "theirs").await;
         reader.mark("markRead", json!({ "matching": {} })).await;
@@ -204,7 +204,7 @@ on_every_database! {
         tell(app, &lanes).await;
         assert_eq!((told(app, &receiver.take()).await, number(app, batches).await), (vec!["ada: ours".to_owned()], 1));
         app.advance(TimeDelta::days(31));
-        sweep_all(&app.app).await.unwrap();
+        sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(number(app, batches).await, 0);
     }
 

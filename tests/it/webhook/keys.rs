@@ -1,8 +1,8 @@
 //! Replacement of the key that encrypts secrets.
 
+use delivery::outbound::DeliveryWorkers;
+use maintenance::chore::sweep;
 use serde_json::json;
-use tidings::domain::chore::sweep;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::{create, deliveries, look_at, number, settle, with_endpoint};
 use crate::support::{KEY, TestApp, everyone, on_every_database};
@@ -41,7 +41,7 @@ on_every_database! {
         let sealed = "SELECT COUNT(DISTINCT secret) + COUNT(previous_secret) AS many FROM lane";
         assert_eq!(number(app, sealed).await, 3);
         for _ in 0..2 {
-            sweep::sweep_all(&both.app).await.unwrap();
+            sweep::sweep_all(&both.app.delivery).await.unwrap();
         }
         new.service().announce("news", everyone(), "two").await;
         settle(&new, &DeliveryWorkers::default()).await;
@@ -59,7 +59,7 @@ on_every_database! {
         create(app, &receiver.url, json!({})).await;
         app.by_hand("UPDATE lane SET secret = 'AQ' WHERE id = (SELECT id FROM (SELECT MIN(id) AS id FROM lane) AS first)").await;
         let both = with_keys(app, NEW, Some(KEY)).await;
-        drop(sweep::sweep_all(&both.app).await);
+        drop(sweep::sweep_all(&both.app.delivery).await);
         let new = with_keys(app, NEW, None).await;
         new.service().announce("news", everyone(), "x").await;
         settle(&new, &DeliveryWorkers::default()).await;

@@ -7,8 +7,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use delivery::outbound::DeliveryWorkers;
 use serde_json::json;
-use tidings::domain::outbound::DeliveryWorkers;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;

@@ -1,8 +1,8 @@
 //! The WeChat account, and which of its fields each role can see.
 
+use auth::CallerRole;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::server::{Answer, Server};
 use super::{SECRET, follow, furnished, look_at, rule, save};

@@ -1,8 +1,8 @@
 //! WeChat's error codes, and how the server reacts to each.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::server::Answer;
 use super::{deliveries, follow, furnished, look_at, save};

@@ -1,8 +1,8 @@
 //! The content of a WeChat message, and its recipients.
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
 use serde_json::{Value, json};
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::{deliveries, follow, furnished};
 use crate::support::{everyone, on_every_database};

@@ -1,9 +1,9 @@
 //! The access token of the account.
 
 use chrono::TimeDelta;
+use delivery::outbound::DeliveryWorkers;
+use maintenance::chore::sweep::sweep_all;
 use serde_json::json;
-use tidings::domain::chore::sweep::sweep_all;
-use tidings::domain::outbound::DeliveryWorkers;
 
 use super::server::Answer;
 use super::{deliveries, furnished, look_at, node, save};
@@ -79,7 +79,7 @@ on_every_database! {
         config.keys.previous_key = config.keys.key.replace("08".repeat(32));
         let both = TestApp::at(config.clone(), old.app.clock.clone()).await;
         for _ in 0..2 {
-            sweep_all(&both.app).await.unwrap();
+            sweep_all(&both.app.delivery).await.unwrap();
         }
         config.keys.previous_key = None;
         let new = TestApp::at(config, old.app.clock.clone()).await;

@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
+use base::config::ServerConfig;
 use futures_util::Stream;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use super::{code, raw};
 use crate::support::{Kind, Socket, TestApp, everyone, with, with_settings};

@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
+use base::config::ServerConfig;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use super::{post, raw};
 use crate::support::{Kind, TestApp, with, with_settings};

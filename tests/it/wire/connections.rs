@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::config::ServerConfig;
 use serde_json::json;
-use tidings::config::ServerConfig;
 use tidings::http::Server;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -1,8 +1,8 @@
 //! The daily limit on persistent data that a user may create.
 
+use base::config::ServerConfig;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::config::ServerConfig;
 
 use super::code;
 use crate::support::{Actor, Kind, with_settings};

@@ -1,8 +1,8 @@
 //! Data of senders comes back as it was sent: all digits, and the order of keys.
 
 use async_graphql::Executor;
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tidings::graphql::{Schema, Viewer};
 
 use super::{post, raw};

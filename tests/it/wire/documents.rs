@@ -1,10 +1,10 @@
 //! Documents that a request names instead of sending them.
 
+use auth::CallerRole;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::config::operations::sha256_hex;
+use tidings::graphql::sha256_hex;
 
 use super::{code, post, raw};
 use crate::support::{Kind, TestApp, with, with_settings};
@@ -136,8 +136,8 @@ async fn a_list_that_cannot_be_used_is_told_at_the_start() {
     for (name, text) in [("a", "[]"), ("b", "{\"x\": 1}"), ("c", "{\"x\": \"{ viewer\"}"), ("d", "no JSON")] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let error = tidings::config::operations::PersistedOperations::load(&path).await.unwrap_err().to_string();
+        let error = tidings::graphql::PersistedOperations::load(&path).await.unwrap_err().to_string();
         assert!(error.starts_with("TIDINGS_OPERATIONS="), "{error}");
     }
-    assert!(tidings::config::operations::PersistedOperations::load(&folder.path().join("nothing")).await.is_err());
+    assert!(tidings::graphql::PersistedOperations::load(&folder.path().join("nothing")).await.is_err());
 }

@@ -1,8 +1,8 @@
 //! The API as executed by another application.
 
 use async_graphql::{BatchRequest, Executor, Request, Response, Value};
+use auth::CallerRole;
 use futures_util::StreamExt;
-use tidings::auth::CallerRole;
 use tidings::graphql::{Schema, Viewer};
 
 use crate::support::{TestApp, everyone, on_every_database};

@@ -1,8 +1,8 @@
 //! A subgraph of Apollo Federation 2:
 //! <https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec>.
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::support::{Kind, TestApp, on_every_database, with};
 

@@ -1,7 +1,7 @@
 //! Socket messages in many frames.
 
+use base::config::ServerConfig;
 use serde_json::json;
-use tidings::config::ServerConfig;
 
 use crate::support::{Kind, Socket, with_settings};
 

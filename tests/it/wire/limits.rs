@@ -1,8 +1,8 @@
 //! Every limit, and attacks on each.
 
+use auth::CallerRole;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use super::{ANSWER, code, post, raw};
 use crate::support::{Actor, Kind, TestApp, everyone, with, with_settings};
@@ -96,7 +96,7 @@ async fn what_a_query_may_ask_for_is_bounded() {
 
 #[tokio::test]
 async fn every_limit_is_a_setting() {
-    let tight = |settings: &mut tidings::config::ServerConfig| {
+    let tight = |settings: &mut base::config::ServerConfig| {
         settings.limits.depth = 3;
         settings.limits.page_size = 2;
         settings.limits.list_items = 2;
@@ -138,7 +138,7 @@ async fn every_limit_is_a_setting() {
 
 #[tokio::test]
 async fn the_deepest_that_may_be_allowed_does_not_overflow_the_stack() {
-    let deep = |settings: &mut tidings::config::ServerConfig| {
+    let deep = |settings: &mut base::config::ServerConfig| {
         settings.limits.nesting = 200;
         settings.limits.depth = 200;
         settings.limits.recursion = 200;
@@ -199,7 +199,7 @@ async fn a_body_is_read_as_far_as_its_sender_may_send() {
 
 #[tokio::test]
 async fn what_takes_too_long_ends() {
-    let hasty = |settings: &mut tidings::config::ServerConfig| settings.limits.execution_millis = 50;
+    let hasty = |settings: &mut base::config::ServerConfig| settings.limits.execution_millis = 50;
     with_settings(Kind::Sqlite, hasty, async |app: &TestApp| {
         app.user("ada").ask("{ viewer { id } }", json!({})).await;
         // On SQLite, writers wait for the only connection that can write.

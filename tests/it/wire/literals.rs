@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
-use tidings::config::operations::sha256_hex;
+use tidings::graphql::sha256_hex;
 
 use super::{code, post, raw};
 use crate::support::{Kind, Socket, TestApp, on_every_database, with};

@@ -325,7 +325,7 @@ on_every_database! {
 /// A poll that waits for the database ends after the time limit of every query, and is not executed afterwards.
 #[tokio::test]
 async fn a_poll_waits_no_longer_than_it_is_executed() {
-    let hasty = |settings: &mut tidings::config::ServerConfig| settings.limits.execution_millis = 400;
+    let hasty = |settings: &mut base::config::ServerConfig| settings.limits.execution_millis = 400;
     with_settings(Kind::Postgres, hasty, async |app| {
         app.admin().define_type("direct").await;
         app.service().message("direct", "ada", "hello").await;

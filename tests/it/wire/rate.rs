@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use auth::CallerRole;
 use axum::http::StatusCode;
+use base::config::ServerConfig;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
-use tidings::config::ServerConfig;
 use tokio::time::{Instant, sleep};
 
 use super::{code, post, raw};

@@ -5,10 +5,10 @@ use std::io::Read;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use base::config::ServerConfig;
 use flate2::read::GzDecoder;
 use h2::RecvStream;
 use h2::client::SendRequest;
-use tidings::config::ServerConfig;
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tower::ServiceExt;
 

@@ -165,7 +165,7 @@ async fn who_opens_no_window_of_http_2_costs_no_memory() {
 /// The unread responses of a caller are bounded by the size of their largest ones, on any number of connections.
 #[tokio::test]
 async fn a_caller_who_takes_no_answers_gets_no_more_of_them() {
-    let small = |settings: &mut tidings::config::ServerConfig| settings.limits.answer_bytes = 64 * 1024;
+    let small = |settings: &mut base::config::ServerConfig| settings.limits.answer_bytes = 64 * 1024;
     with_settings(Kind::Sqlite, small, async |app| {
         app.admin().define_type("news").await;
         let send = "mutation($i: SendMessageInput!) { sendMessage(input: $i) { replayed } }";

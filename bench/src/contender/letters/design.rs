@@ -3,7 +3,7 @@
 use async_graphql::Result;
 use futures_util::future::try_join_all;
 use sea_orm::{ConnectionTrait, DbBackend, FromQueryResult, Statement, Value};
-use tidings::database::ReadPool;
+use store::ReadPool;
 
 use super::{Letter, TypeOverview};
 use crate::contender::count_one;

@@ -1,7 +1,7 @@
 //! A tenant with endpoints.
 
+use auth::CallerRole;
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 
 use crate::Result;
 use crate::load::Ask;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use auth::CallerRole;
 use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tokio::task::JoinHandle;
 
 use super::board::Board;

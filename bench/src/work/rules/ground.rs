@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use auth::CallerRole;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use serde_json::{Value, json};
-use tidings::auth::CallerRole;
 use tokio::time::sleep;
 
 use crate::server::{Server, token};

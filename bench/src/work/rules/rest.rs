@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sea_orm::{ConnectionTrait, Statement};
-use tidings::database::{Database, connect};
+use store::{Database, connect};
 use tokio::time::sleep;
 
 use super::called;

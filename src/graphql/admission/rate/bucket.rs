@@ -1,6 +1,6 @@
 //! A token bucket: it holds the allowance of a time span, and refills steadily.
 
-use crate::clock::Millis;
+use base::clock::Millis;
 
 /// A number of things per time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
 use crate::app::App;
-use crate::auth::CallerRole;
-use crate::error::{Error, Result};
 use crate::graphql::viewer::Viewer;
-use crate::model::network::CallerNetwork;
+use auth::CallerRole;
+use base::error::{Error, Result};
 pub use bucket::{RateLimit, TokenBucket};
+use model::network::CallerNetwork;
 use shared::{BucketKey, BucketKind, RedisBuckets};
 
 type BucketCache = Arc<Cache<BucketKey, Arc<Mutex<TokenBucket>>>>;

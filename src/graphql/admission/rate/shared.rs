@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use super::PublicRoute;
 use super::bucket::RateLimit;
 use crate::app::App;
-use crate::error::{Error, Result};
 use crate::graphql::viewer::CallerIdentity;
+use base::error::{Error, Result};
 
 /// The kind of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

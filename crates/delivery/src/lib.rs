@@ -1,0 +1,63 @@
+//! Delivery to webhooks, mail, WeChat and Web Push.
+
+pub mod dispatch;
+pub mod lane;
+pub mod mail;
+pub mod outbound;
+pub mod push;
+pub mod webhook;
+pub mod wechat;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use base::error::Result;
+use outside::egress::EgressClient;
+use outside::mail::MailSender;
+use outside::push::PushClient;
+use outside::vault::Vault;
+use outside::wechat::WeChatClient;
+use store::Store;
+
+/// The store, the clients that deliver what it holds, and the key to tenants' secrets.
+#[derive(Debug)]
+pub struct DeliveryContext {
+    pub store: Arc<Store>,
+    /// Requests to addresses that users have entered.
+    pub egress: EgressClient,
+    /// Email over the tenants' relays.
+    pub mail: MailSender,
+    /// Messages of WeChat official accounts.
+    pub wechat: WeChatClient,
+    /// Messages to browsers, over the push services that the browsers name.
+    pub push: PushClient,
+    /// Encrypts tenants' secrets for the database.
+    pub vault: Vault,
+}
+
+impl DeliveryContext {
+    /// Delivery from a store, with clients as its settings say.
+    ///
+    /// # Errors
+    /// `Config` if a setting of a client is invalid.
+    pub fn new(store: Arc<Store>) -> Result<Self> {
+        let config = &store.config;
+        let egress = EgressClient::new(&config.egress)?;
+        Ok(Self {
+            mail: MailSender::new(egress.clone()),
+            wechat: WeChatClient::new(egress.clone(), &config.wechat)?,
+            push: PushClient::new(EgressClient::with_short_timeout(&config.egress.for_push())?),
+            vault: Vault::new(&config.keys)?,
+            egress,
+            store,
+        })
+    }
+}
+
+impl Deref for DeliveryContext {
+    type Target = Arc<Store>;
+
+    fn deref(&self) -> &Arc<Store> {
+        &self.store
+    }
+}

@@ -1,0 +1,18 @@
+//! The operations on tenants, users, notifications and inboxes, one file or folder per noun. They depend on neither
+//! GraphQL nor HTTP. `tests/it/architecture.rs` has the order of the nouns.
+
+pub mod audit;
+pub mod catalogue;
+pub mod channel;
+pub mod ended_session;
+pub mod inbox;
+pub mod job;
+pub mod notification;
+pub mod overview;
+pub mod preference;
+pub mod probe;
+pub mod tally;
+pub mod tenant;
+pub mod user;
+pub mod view;
+pub mod wants;

@@ -1,0 +1,8 @@
+//! Requests to addresses that API users name, the one place that checks their addresses (`egress`), and tenants' sealed
+//! secrets (`vault`).
+
+pub mod egress;
+pub mod mail;
+pub mod push;
+pub mod vault;
+pub mod wechat;
