@@ -14,12 +14,12 @@ use tracing::Instrument;
 use crate::app::App;
 use base::error::Result;
 use cluster::hub::NodeBus;
-use delivery::lane;
-use delivery::outbound::DeliveryWorkers;
-use domain::{notification, tally};
+use delivery::destination;
+use delivery::workers::DeliveryWorkers;
+use domain::{counters, notification};
 use live::LiveRooms;
-use maintenance::chore::{ScheduledTask, drift, fence, pending, sweep};
 use maintenance::privacy;
+use maintenance::scheduled::{ScheduledTask, drift, fence, pending_jobs, sweep};
 use rules::RuleScanner;
 use store::urls_by_host;
 
@@ -131,7 +131,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         async move { lanes.start_due(&app.delivery).await }
     });
     spawn_periodic(&mut loops, app, CHORES, "could not count the destinations", |app| async move {
-        lane::update_metrics(&app).await
+        destination::update_metrics(&app).await
     });
     spawn_periodic(
         &mut loops,
@@ -141,7 +141,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         |app| async move {
             if ScheduledTask::Count.try_claim(&app).await? {
                 let span = tracing::debug_span!(target: "tidings::trace", "count");
-                tally::update_counters(&app).instrument(span).await?;
+                counters::update_counters(&app).instrument(span).await?;
             }
             Ok(())
         },
@@ -168,7 +168,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         });
     }
     spawn_periodic(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
-        pending::run_due_jobs(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
+        pending_jobs::run_due_jobs(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
     Ok(BackgroundLoops { _loops: loops, lanes })
 }

@@ -12,8 +12,8 @@ mod scene;
 use std::time::{Duration, Instant};
 
 use base::error::{Error, Result};
+use domain::inbox::list::{self, ItemFilter, PageEnd, PageWindow};
 use domain::inbox::mark::{self, ItemChange, MarkSelection};
-use domain::inbox::page::{self, ItemFilter, PageEnd, PageWindow};
 use domain::inbox::sync;
 use domain::notification::Addressees;
 use domain::overview::{self, OverviewRequest};
@@ -54,7 +54,7 @@ async fn reading(scene: &Scene) -> Result<()> {
         ("List of 20 unread", ItemFilter { read: Some(false), ..ItemFilter::default() }),
         ("List of 20 of one type", ItemFilter { types: Some(vec!["type-3".into()]), ..ItemFilter::default() }),
     ] {
-        let read = async |user| page::load_page(&scene.app, &scene.tenant, user, &filter, window).await.map(drop);
+        let read = async |user| list::load_page(&scene.app, &scene.tenant, user, &filter, window).await.map(drop);
         compare(scene, title, read).await?;
     }
     Ok(())
@@ -68,7 +68,7 @@ fn newest(many: usize) -> PageWindow {
 async fn marking(scene: &Scene) -> Result<()> {
     let mut items = Vec::new();
     for user in [scene.small, scene.large] {
-        let page = page::load_page(&scene.app, &scene.tenant, user, &ItemFilter::default(), newest(1)).await?;
+        let page = list::load_page(&scene.app, &scene.tenant, user, &ItemFilter::default(), newest(1)).await?;
         items.push((user, MarkSelection::Items(page.items.iter().map(|item| item.seq).collect())));
     }
     let mark = async |user| {

@@ -2,8 +2,8 @@
 
 use sea_orm::entity::prelude::*;
 
+use crate::destination::DestinationKind;
 use crate::ids::{TenantId, UserId};
-use crate::lane::DestinationKind;
 use crate::statement::{OfTenant, OfUser};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]

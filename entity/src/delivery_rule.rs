@@ -2,8 +2,8 @@
 
 use sea_orm::entity::prelude::*;
 
+use crate::destination::DestinationKind;
 use crate::ids::{TenantId, TypeId};
-use crate::lane::DestinationKind;
 use crate::statement::OfTenant;
 
 /// Which items are delivered.

@@ -3,8 +3,8 @@
 use sea_orm::Iterable;
 use sea_orm::entity::prelude::*;
 
+use crate::destination;
 use crate::ids::UserId;
-use crate::lane;
 use crate::statement::OfUser;
 
 /// The scope of a preference.
@@ -26,18 +26,18 @@ pub enum PreferenceScope {
 
 impl PreferenceScope {
     /// The scope of a message type's preference for a channel. `None` if destinations of this kind do not reach users.
-    pub fn for_destination(kind: lane::DestinationKind) -> Option<Self> {
+    pub fn for_destination(kind: destination::DestinationKind) -> Option<Self> {
         match kind {
-            lane::DestinationKind::Webhook => None,
-            lane::DestinationKind::Email => Some(Self::Mail),
-            lane::DestinationKind::WeChat => Some(Self::WeChat),
-            lane::DestinationKind::WebPush => Some(Self::WebPush),
+            destination::DestinationKind::Webhook => None,
+            destination::DestinationKind::Email => Some(Self::Mail),
+            destination::DestinationKind::WeChat => Some(Self::WeChat),
+            destination::DestinationKind::WebPush => Some(Self::WebPush),
         }
     }
 
     /// The destination kind of a channel's scope. `None` for other scopes.
-    pub fn destination_kind(self) -> Option<lane::DestinationKind> {
-        lane::DestinationKind::iter().find(|kind| Self::for_destination(*kind) == Some(self))
+    pub fn destination_kind(self) -> Option<destination::DestinationKind> {
+        destination::DestinationKind::iter().find(|kind| Self::for_destination(*kind) == Some(self))
     }
 
     /// The scopes with a message type as the subject.

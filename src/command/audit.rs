@@ -9,11 +9,11 @@ use domain::audit::{self, AuditCriteria, AuditRecord, SubjectKind};
 use domain::{tenant, user};
 use entity::ids::UserId;
 use model::actor::{NetworkClass, StaffKind};
-use model::slice::PageRange;
+use model::list_page::PageRange;
 use serde_json::json;
 use store::FileAccess;
 
-use super::say::print_line;
+use super::output::print_line;
 use super::serve::open_existing_app;
 
 /// Entries per page.

@@ -6,7 +6,7 @@ use base::config::DatabaseConfig;
 use base::error::Result;
 use clap::Args;
 
-use super::say::print_result;
+use super::output::print_result;
 
 /// Options of `tidings backup`.
 #[derive(Args)]

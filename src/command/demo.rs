@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tidings::demo;
 
-use super::say::print_line;
+use super::output::print_line;
 use super::serve::{open_app, serve_app};
 use super::token::TokenCommand;
 

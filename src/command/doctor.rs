@@ -9,9 +9,9 @@ use base::config::{
 };
 use base::error::{Error, Result};
 use base::telemetry;
-use cluster::board;
 use cluster::hub;
-use delivery::{lane, mail};
+use cluster::invalidation;
+use delivery::{destination, mail};
 use outside::egress::EgressClient;
 use outside::vault::Vault;
 use sea_orm::DbBackend;
@@ -20,7 +20,7 @@ use sources::{DataSource, DataSources, QueryFailure, QueryFailureKind};
 use store::Database;
 use tidings::graphql::PersistedOperations;
 
-use super::say::print_line;
+use super::output::print_line;
 
 /// What was checked, and the result of each check.
 #[derive(Default)]
@@ -79,7 +79,7 @@ async fn run_checks(config: &ServerConfig, log: &LogConfig) -> CheckReport {
     if let Some(url) = &config.redis_url {
         findings.record_check("redis", hub::describe_redis(url).await);
         if config.board {
-            findings.record_check("board", board::describe_redis(url).await);
+            findings.record_check("board", invalidation::describe_redis(url).await);
         }
     }
     match store::open_existing(&config.database).await {
@@ -190,7 +190,7 @@ async fn check_database(findings: &mut CheckReport, config: &ServerConfig, db: &
     if let Ok(vault) = Vault::new(&config.keys)
         && is_up_to_date
     {
-        match lane::examine_destinations(db, &vault, config.clock().now()).await {
+        match destination::examine_destinations(db, &vault, config.clock().now()).await {
             Ok(tenants) => {
                 for (code, of) in tenants {
                     findings.record_check(format!("tenant {code}"), of.to_report_text());

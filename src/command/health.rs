@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::say::print_line;
+use super::output::print_line;
 
 /// Time limit for connecting and reading the response.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use base::error::Result;
 use clap::Args;
 use store::{self, FileAccess, FileLock};
 
-use super::say::{print_line, print_result};
+use super::output::{print_line, print_result};
 
 /// Options of `tidings migrate`.
 #[derive(Args)]

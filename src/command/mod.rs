@@ -7,15 +7,15 @@ mod doctor;
 mod health;
 mod import;
 mod migrate;
-mod restored;
-mod say;
+mod output;
+mod post_restore;
 mod serve;
 mod token;
 
 use base::config::{LogConfig, ServerConfig};
 use base::error::Result;
 use clap::Subcommand;
-use say::{print_line, print_result};
+use output::{print_line, print_result};
 use store::FileAccess;
 use tidings::graphql::Schema;
 
@@ -44,7 +44,7 @@ pub enum CliCommand {
     /// Copy a SQLite database into a new file and check the copy. Safe while the server runs.
     Backup(backup::BackupCommand),
     /// Prepare a database restored from a backup. Run it before you start any server.
-    Restored(restored::PostRestoreCommand),
+    Restored(post_restore::PostRestoreCommand),
     /// Import users, subscriptions or earlier notifications from a file. Safe while servers run, and safe to repeat.
     Import(Box<import::ImportCommand>),
     /// Check whether the server on this machine is alive; for health checks of containers.
@@ -97,7 +97,7 @@ impl CliCommand {
 
 async fn run_sweep(config: ServerConfig) -> Result<()> {
     let (_held, app) = serve::open_existing_app(config, FileAccess::Beside).await?;
-    let swept = maintenance::chore::sweep::sweep_all(&app.delivery).await?;
+    let swept = maintenance::scheduled::sweep::sweep_all(&app.delivery).await?;
     app.db.close().await;
     let told = format!(
         "deleted {} notifications, {} publications, {} inbox items, {} channels, {} actions, {} views and keys of \

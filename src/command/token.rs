@@ -7,7 +7,7 @@ use base::clock::Clock;
 use base::config::AuthConfig;
 use base::error::Result;
 use clap::Args;
-use model::check;
+use model::validate;
 
 /// Options of `tidings token`.
 #[derive(Args)]
@@ -46,7 +46,7 @@ impl TokenCommand {
 
 /// Parses an id that is valid in a token.
 fn parse_id(text: &str) -> Result<String, String> {
-    check::identifier("", text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+    validate::identifier("", text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {

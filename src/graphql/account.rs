@@ -8,6 +8,7 @@ use async_graphql::{Context, ID, Object, Result, TypeName};
 use entity::ids::UserId;
 use futures_util::FutureExt;
 
+use super::cacheable::ReadSet;
 use super::channel::{TopicSubscription, TopicSubscriptions};
 use super::connection::{PageArguments, ScannedConnection, channel_connection, names};
 use super::context::{CallContext, STAFF};
@@ -15,20 +16,19 @@ use super::event::NOBODY;
 use super::group::UserGroup;
 use super::hours::{DigestTime, QuietHours};
 use super::inbox::{InboxFilter, InboxItem, Items, inbox_page};
+use super::inline::InlineObject;
 use super::overview::{InboxOverview, overview_etag, selected_parts};
-use super::plain::InlineObject;
-use super::poll::ReadSet;
 use super::preference::NotificationPreferences;
-use super::siblings::UserLoader;
 use super::user::{User, UserContact};
+use super::user_loader::UserLoader;
 use super::view::{InboxView, ViewKeyInput};
 use auth::CallerRole;
 use base::error::Error;
 use domain::channel;
 use domain::channel::ListenerId;
 use domain::{overview, user};
-use model::check;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
+use model::validate;
 
 names!(FollowedUsers, "FollowedUserConnection", "FollowedUserEdge");
 
@@ -328,9 +328,9 @@ impl AccountQuery {
         #[graphql(desc = "Your ids of the users, at most 200.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<InboxUser>>> {
         let call = CallContext::with_role(ctx, STAFF)?;
-        check::at_most("ids", ids.len(), USERS)?;
+        validate::at_most("ids", ids.len(), USERS)?;
         let ids: Vec<String> = ids.into_iter().map(|id| id.0).collect();
-        check::identifiers("ids", &ids)?;
+        validate::identifiers("ids", &ids)?;
         let found = user::find_existing(call.app, call.tenant, &ids).await?;
         let mut rows: Vec<UserId> = found.values().copied().collect();
         rows.sort_unstable();

@@ -6,7 +6,7 @@ use async_graphql::connection::Edge;
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::UserId;
 
-use super::at_once::BatchLoader;
+use super::batch_loader::BatchLoader;
 use super::connection::{PageArguments, ScannedConnection, names};
 use super::context::{ADMIN, CallContext};
 use super::scalars::{DateTimeScalar, to_int};
@@ -15,9 +15,9 @@ use domain::audit::{AuditCriteria, AuditCursor, AuditList, AuditRecord, SubjectK
 use domain::user;
 use domain::user::UserProfile;
 use model::actor::{NetworkClass, StaffActor, StaffKind};
-use model::check;
-use model::seal::IdKind;
-use model::slice::ListEnd;
+use model::id_cipher::IdKind;
+use model::list_page::ListEnd;
+use model::validate;
 
 names!(AuditEntries, "AuditEntryConnection", "AuditEntryEdge");
 
@@ -215,10 +215,10 @@ impl AuditFilter {
     /// The filter for the database; `None` if its subject does not exist.
     async fn into_filter(self, call: CallContext<'_>) -> base::error::Result<Option<AuditCriteria>> {
         let actions = self.actions.as_deref().unwrap_or_default();
-        check::at_most("filter.actions", actions.len(), ACTIONS)?;
-        check::identifiers("filter.actions", actions)?;
+        validate::at_most("filter.actions", actions.len(), ACTIONS)?;
+        validate::identifiers("filter.actions", actions)?;
         if let Some(actor) = &self.actor {
-            check::body("filter.actor", actor, NAME_BYTES)?;
+            validate::body("filter.actor", actor, NAME_BYTES)?;
         }
         let subject = match self.subject {
             None => None,
@@ -239,12 +239,12 @@ impl AuditFilter {
 
 /// A subject as the table stores it; `None` if it does not exist.
 async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> base::error::Result<Option<String>> {
-    check::body("filter.subject.id", id, NAME_BYTES)?;
+    validate::body("filter.subject.id", id, NAME_BYTES)?;
     let opened = |kind| call.tenant.seal.decode(kind, id).map(|(_, number)| number.to_string());
     Ok(match kind {
         SubjectKind::User => {
             let name = id.to_string();
-            check::identifier("filter.subject.id", &name)?;
+            validate::identifier("filter.subject.id", &name)?;
             user::find_existing(call.app, call.tenant, &[name]).await?.into_values().next().map(|user| user.to_string())
         }
         SubjectKind::Notification => opened(IdKind::Notification),

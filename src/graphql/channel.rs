@@ -16,7 +16,7 @@ use auth::CallerRole;
 use base::error::Error;
 use domain::channel;
 use domain::channel::ListenerId;
-use model::{check, seal};
+use model::{id_cipher, validate};
 
 names!(TopicSubscriptions, "TopicSubscriptionConnection", "TopicSubscriptionEdge");
 
@@ -93,8 +93,8 @@ impl TopicSubscription {
     /// The id of a listener's subscription.
     fn global_id(call: CallContext<'_>, listener: ListenerId, channel: ChannelId) -> ID {
         let (kind, listener) = match listener {
-            ListenerId::User(user) => (seal::IdKind::Subscription, user.0),
-            ListenerId::Group(group) => (seal::IdKind::GroupSubscription, group.0),
+            ListenerId::User(user) => (id_cipher::IdKind::Subscription, user.0),
+            ListenerId::Group(group) => (id_cipher::IdKind::GroupSubscription, group.0),
         };
         ID(call.tenant.seal.encode(kind, listener, channel.0))
     }
@@ -260,8 +260,8 @@ impl SubscribeMutation {
                     return Err(Error::bad_input("what.actions", "must name at least one action"));
                 }
                 UnsubscribeChoice::Actions(actions) => {
-                    check::at_most("what.actions", actions.len(), ACTIONS)?;
-                    check::identifiers("what.actions", &actions)?;
+                    validate::at_most("what.actions", actions.len(), ACTIONS)?;
+                    validate::identifiers("what.actions", &actions)?;
                     Some(actions)
                 }
                 UnsubscribeChoice::Everything(true) => None,

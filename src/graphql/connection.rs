@@ -8,10 +8,10 @@ use async_graphql_value::Value as Written;
 use entity::ids::ChannelId;
 
 use super::context::CallContext;
-use super::plain::{InlineList, InlineObject};
+use super::inline::{InlineList, InlineObject};
 use base::error::{Error, Result};
-use model::seal::IdKind;
-use model::slice::{ListEnd, PageRange};
+use model::id_cipher::IdKind;
+use model::list_page::{ListEnd, PageRange};
 
 /// Page size without `first` and `last`.
 pub const DEFAULT_SIZE: usize = 20;

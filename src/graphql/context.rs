@@ -17,7 +17,7 @@ use domain::tenant::Tenant;
 use domain::user;
 use domain::user::PerformedBy;
 use model::actor::{StaffActor, StaffKind};
-use model::check;
+use model::validate;
 use store::PendingAudit;
 
 /// A request as resolvers see it.
@@ -148,7 +148,7 @@ impl<'a> CallContext<'a> {
 
     /// The user with this id, if the tenant knows them. `field` is blamed for a bad id.
     pub async fn find_user(self, field: &str, name: &str) -> Result<Option<UserId>> {
-        check::identifier(field, name)?;
+        validate::identifier(field, name)?;
         Ok(user::find_existing(self.app, self.tenant, &[name.to_owned()]).await?.into_values().next())
     }
 

@@ -12,7 +12,7 @@ use super::context::CallContext;
 use super::user::{User, find_profiles};
 use base::error::Error;
 use domain::user::UserProfile;
-use model::check;
+use model::validate;
 
 type ProfilesById = HashMap<String, UserProfile>;
 
@@ -29,7 +29,7 @@ impl EntityLoader {
         let name = field.alias().unwrap_or(field.name()).to_owned();
         let ids = representation_ids(ctx)?;
         let place = || ids.iter().position(|of| of.as_ref() == Some(id)).unwrap_or_default();
-        check::identifier("id", id)
+        validate::identifier("id", id)
             .map_err(|error| error.with_field_prefix(&format!("representations[{}]", place())))?;
         let shared = self.0.lock().entry(name).or_default().clone();
         let known = shared.get_or_try_init(|| Box::pin(load_profiles(CallContext::from_context(ctx), &ids))).await?;
@@ -59,7 +59,7 @@ fn representation_ids(ctx: &Context<'_>) -> Result<Vec<Option<ID>>> {
 }
 
 async fn load_profiles(call: CallContext<'_>, ids: &[Option<ID>]) -> base::error::Result<ProfilesById> {
-    let possible = ids.iter().flatten().filter(|id| check::identifier("id", id).is_ok());
+    let possible = ids.iter().flatten().filter(|id| validate::identifier("id", id).is_ok());
     let mut names: Vec<String> = possible.map(|id| id.0.clone()).collect();
     names.sort_unstable();
     names.dedup();

@@ -6,7 +6,7 @@ use super::context::{CallContext, STAFF};
 use super::scalars::DateTimeScalar;
 use base::error::Error;
 use domain::notification;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 
 /// Why a user has or lacks a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

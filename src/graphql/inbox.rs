@@ -4,23 +4,23 @@ use async_graphql::connection::Edge;
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result};
 use entity::ids::{Seq, UserId};
 
+use super::cacheable::ReadSet;
 use super::catalogue::MessageType;
 use super::channel::{TargetInput, TopicTarget};
 use super::connection::{PageArguments, ScannedConnection, names};
 use super::context::CallContext;
+use super::inline::InlineObject;
 use super::json::JsonScalar;
-use super::plain::InlineObject;
-use super::poll::ReadSet;
 use super::scalars::DateTimeScalar;
 use super::user::User;
 use domain::inbox::UserItem;
-use domain::inbox::page;
-use domain::inbox::page::{ItemFilter, PageEnd, PageWindow};
-use domain::inbox::shelf::InboxSide;
+use domain::inbox::list;
+use domain::inbox::list::{ItemFilter, PageEnd, PageWindow};
+use domain::inbox::ranges::InboxSide;
 use domain::notification;
-use model::seal::IdKind;
-use model::slice;
-use model::slice::PageRange;
+use model::id_cipher::IdKind;
+use model::list_page;
+use model::list_page::PageRange;
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 
@@ -201,9 +201,9 @@ pub async fn inbox_page(
     let filter: ItemFilter = filter.map(Into::into).unwrap_or_default();
     let PageRange { many, from, after: older_than, before: newer_than } =
         paging.into_slice(call, |cursor| open_cursor(call, user, cursor))?;
-    let end = if from == slice::ListEnd::Last { PageEnd::Oldest } else { PageEnd::Newest };
+    let end = if from == list_page::ListEnd::Last { PageEnd::Oldest } else { PageEnd::Newest };
     let window = PageWindow { many, end, older_than, newer_than };
-    let page = page::load_page(call.app, call.tenant, user, &filter, window).await?;
+    let page = list::load_page(call.app, call.tenant, user, &filter, window).await?;
     ReadSet::record_validator(ctx, page.proof.as_ref());
 
     let asked = |field| ctx.look_ahead().field("pageInfo").field(field).exists();
@@ -245,7 +245,7 @@ async fn has_more_items(
 ) -> Result<bool> {
     let window = PageWindow { many: 0, end: PageEnd::Newest, older_than, newer_than };
     let call = CallContext::from_context(ctx);
-    let page = page::load_page(call.app, call.tenant, user, filter, window).await?;
+    let page = list::load_page(call.app, call.tenant, user, filter, window).await?;
     ReadSet::record_validator(ctx, page.proof.as_ref());
     Ok(page.goes_on_at.is_some())
 }

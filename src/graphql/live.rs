@@ -8,8 +8,8 @@ use super::account::ViewerAccount;
 use super::context::CallContext;
 use super::event::{EventSource, OutputSlot};
 use super::inbox::{InboxItem, Items, open_cursor};
+use super::inline::InlineObject;
 use super::overview::selected_parts_of;
-use super::plain::InlineObject;
 use super::view::{InboxView, ViewKeyInput};
 
 use base::error::Error;

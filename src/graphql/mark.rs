@@ -12,7 +12,7 @@ use super::catalogue::MessageType;
 use super::channel::TargetInput;
 use super::context::CallContext;
 use super::inbox::{InboxItem, open_cursor};
-use super::plain::InlineObject;
+use super::inline::InlineObject;
 use super::scalars::to_int;
 use auth::CallerRole;
 use base::error::Error;
@@ -20,8 +20,8 @@ use domain::catalogue;
 use domain::inbox::item;
 use domain::inbox::mark;
 use domain::inbox::mark::{ItemChange, MarkFilter, MarkOutcome, MarkSelection};
-use model::check;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
+use model::validate;
 
 /// Most ids per call.
 const IDS: usize = 1000;
@@ -115,7 +115,7 @@ async fn apply_mark(
     let (mut items, mut deleted_ids) = (Vec::new(), Vec::new());
     let selection = match select {
         InboxItemSelector::Ids(ids) => {
-            check::at_most("select.ids", ids.len(), IDS)?;
+            validate::at_most("select.ids", ids.len(), IDS)?;
             let open = |(place, id): (usize, &ID)| match call.tenant.seal.decode(IdKind::Item, id) {
                 Some((owner, seq)) if owner == user.0 => Ok(Seq(seq)),
                 _ => Err(Error::not_found_at(format!("select.ids[{place}]"), "item", id.as_str())),

@@ -15,9 +15,9 @@
 
 mod account;
 mod admission;
-mod at_once;
 mod audit;
-mod budget;
+mod batch_loader;
+mod cacheable;
 mod catalogue;
 mod channel;
 mod connection;
@@ -27,10 +27,10 @@ mod errors;
 mod event;
 mod executor;
 mod explanation;
-mod flight;
 mod group;
 mod hours;
 mod inbox;
+mod inline;
 mod json;
 mod live;
 mod mark;
@@ -39,19 +39,19 @@ mod notification;
 mod outbound;
 mod overview;
 mod patch;
-mod plain;
-mod poll;
 mod preference;
 mod preview;
 mod privacy;
+mod request_metrics;
+mod response_budget;
 mod rule;
 mod scalars;
 mod send;
 mod sent;
-mod siblings;
 mod stats;
 mod status;
 mod user;
+mod user_loader;
 mod view;
 mod viewer;
 
@@ -76,16 +76,16 @@ use ::live::LiveRooms;
 use admission::AdmissionControl;
 pub use admission::{AdmittedRequest, PersistedOperations, PublicRoute, RateLimit, RateScope, TokenBucket, sha256_hex};
 use base::error::Error;
-pub use budget::ResponseBudget;
+pub use cacheable::{CacheableQuery, ReusableResponse};
 use domain::notification::SearchBudget;
 use entities::EntityLoader;
 pub use errors::error_code;
 use errors::error_response;
 use event::EventExecutor;
 pub use event::PersonalizedResponse;
-pub use flight::{OperationName, response_code as outcome};
 pub use json::json_to_value as json_value;
-pub use poll::{CacheableQuery, ReusableResponse};
+pub use request_metrics::{OperationName, response_code as outcome};
+pub use response_budget::ResponseBudget;
 use store::{PendingAudit, Principal};
 pub use viewer::{CallerIdentity, Viewer};
 
@@ -220,19 +220,21 @@ impl Schema {
     /// used up.
     pub async fn charge(&self, viewer: &Viewer) -> Result<(), Response> {
         let counted = self.admission.charge(&self.app, viewer).await;
-        counted.inspect_err(|refusal| flight::count_refusal(&self.app, Some(viewer), refusal))
+        counted.inspect_err(|refusal| request_metrics::count_refusal(&self.app, Some(viewer), refusal))
     }
 
     /// Counts a request without a token against each of these shares in order, and stops at the first that is used up.
     pub async fn charge_without_token(&self, shares: &[RateScope<'_>]) -> Result<(), Response> {
         let counted = self.admission.charge_without_token(&self.app, shares).await;
-        counted.inspect_err(|refusal| flight::count_refusal(&self.app, None, refusal))
+        counted.inspect_err(|refusal| request_metrics::count_refusal(&self.app, None, refusal))
     }
 
     /// A permit for a request in progress that has no document, until it is dropped. `Err` is the response if there is
     /// none.
     pub fn acquire_permit(&self) -> Result<OwnedSemaphorePermit, Box<Response>> {
-        self.admission.acquire_permit(&self.app).inspect_err(|refusal| flight::count_refusal(&self.app, None, refusal))
+        self.admission
+            .acquire_permit(&self.app)
+            .inspect_err(|refusal| request_metrics::count_refusal(&self.app, None, refusal))
     }
 
     /// Admits a request that may be executed, with its document parsed. `Err` is the response to a refused one.
@@ -240,7 +242,7 @@ impl Schema {
     /// Every transport calls this after `charge`. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<AdmittedRequest, Response> {
         let admitted = self.admission.admit(&self.app, viewer, request).await;
-        admitted.inspect_err(|refusal| flight::count_refusal(&self.app, viewer, refusal))
+        admitted.inspect_err(|refusal| request_metrics::count_refusal(&self.app, viewer, refusal))
     }
 
     /// Executes an admitted query or mutation. The fields of a mutation run one after the other and stop at the first

@@ -14,12 +14,12 @@ use super::outbound::{MailRelay, OutboundDelivery, WeChatAccount, WebPush, Webho
 use super::rule::NotificationRule;
 use super::view::InboxView;
 use auth::CallerRole;
-use delivery::lane;
+use delivery::destination;
 use domain::channel;
 use domain::channel::ListenerId;
 use domain::inbox::item;
 use domain::{catalogue, notification, view};
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 
 /// An object with a globally unique id.
 #[derive(Interface)]
@@ -108,15 +108,15 @@ async fn find_node(call: CallContext<'_>, id: &ID) -> Result<Option<Node>> {
             rules::find_by_id(app, tenant, second).await?.map(NotificationRule::from).map(Node::NotificationRule)
         }
         IdKind::Lane if call.viewer.role == CallerRole::Admin => {
-            lane::find_of_any_kind(app, tenant, second).await?.map(|of| match of.kind {
-                lane::DestinationKind::Webhook => Node::WebhookEndpoint(of.into()),
-                lane::DestinationKind::Email => Node::MailRelay(of.into()),
-                lane::DestinationKind::WeChat => Node::WeChatAccount(of.into()),
-                lane::DestinationKind::WebPush => Node::WebPush(of.into()),
+            destination::find_of_any_kind(app, tenant, second).await?.map(|of| match of.kind {
+                destination::DestinationKind::Webhook => Node::WebhookEndpoint(of.into()),
+                destination::DestinationKind::Email => Node::MailRelay(of.into()),
+                destination::DestinationKind::WeChat => Node::WeChatAccount(of.into()),
+                destination::DestinationKind::WebPush => Node::WebPush(of.into()),
             })
         }
         IdKind::Delivery => {
-            let found = lane::find_delivery(app, tenant, second).await?;
+            let found = destination::find_delivery(app, tenant, second).await?;
             found.map(|(kind, of)| OutboundDelivery::of_kind(kind, of)).map(Node::OutboundDelivery)
         }
         IdKind::Rule

@@ -14,11 +14,11 @@ use super::inbox::NotificationKind;
 use super::json::JsonScalar;
 use super::outbound::{DeliveryCountLoader, NotificationDeliveries};
 use super::scalars::{DateTimeScalar, to_int};
-use super::siblings::UserLoader;
 use super::stats::{HourLoader, NotificationHour, NotificationStats};
 use super::user::User;
+use super::user_loader::UserLoader;
 use domain::{catalogue, channel, notification};
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 
 /// State of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

@@ -9,13 +9,13 @@ use super::catalogue::MessageType;
 use super::connection::page_size;
 use super::context::{CallContext, STAFF};
 use super::inbox::InboxItem;
-use super::plain::{InlineList, InlineObject};
+use super::inline::{InlineList, InlineObject};
 use super::scalars::to_int;
 use super::view::InboxView;
 use domain::overview;
 use domain::overview::OverviewRequest;
+use model::id_cipher::IdKind;
 use model::overview::VisibleFields;
-use model::seal::IdKind;
 
 /// A count that may stop at a cap.
 #[derive(SimpleObject)]

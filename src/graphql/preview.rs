@@ -14,8 +14,8 @@ use base::error::Error;
 use base::text::{close_directions, display_line};
 use domain::catalogue;
 use domain::catalogue::ItemTemplate;
-use model::check;
 use model::template::{TargetVariables, TemplateFlaw, TemplateVariables, TextKind, try_render};
+use model::validate;
 
 /// A notification to render.
 #[derive(InputObject)]
@@ -104,7 +104,7 @@ impl PreviewQuery {
                 .or(name)
                 .unwrap_or_default(),
             body: shown(TextKind::Body, "body", body.map(|body| close_directions(&body).into_owned())),
-            link: shown(TextKind::Link, "link", link.filter(|link| check::is_link(link))),
+            link: shown(TextKind::Link, "link", link.filter(|link| validate::is_link(link))),
             flaws,
         })
     }
@@ -127,7 +127,7 @@ async fn type_template(
 /// The sender as templates see it.
 async fn template_sender(call: CallContext<'_>, id: Option<&ID>) -> Result<Value> {
     let Some(id) = id else { return Ok(Value::Null) };
-    check::identifier("input.sender", id)?;
+    validate::identifier("input.sender", id)?;
     let found = find_profiles(call, std::slice::from_ref(&id.0)).await?;
     Ok(match found.get(id.as_str()) {
         Some(of) => json!({ "id": of.external_id, "name": of.name, "avatarUrl": of.avatar_url, "locale": of.locale }),

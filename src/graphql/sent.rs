@@ -7,15 +7,15 @@ use super::channel::TargetInput;
 use super::connection::{PageArguments, ScannedConnection, names, row_connection};
 use super::context::{CallContext, STAFF};
 use super::inbox::NotificationKind;
+use super::inline::InlineObject;
 use super::json::JsonScalar;
 use super::notification::{NotificationStatus, SentNotification};
 use super::patch::FieldPatch;
-use super::plain::InlineObject;
 use super::scalars::DateTimeScalar;
 use base::error::Error;
 use domain::notification;
 use domain::notification::{ContentChange, NotificationChange, SentFilter};
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 
 names!(Notifications, "SentNotificationConnection", "SentNotificationEdge");
 

@@ -3,12 +3,12 @@
 use async_graphql::{Result, SimpleObject};
 use entity::ids::Seq;
 
-use super::at_once::BatchLoader;
+use super::batch_loader::BatchLoader;
 use super::context::CallContext;
 use super::scalars::{DateTimeScalar, to_int};
+use domain::counters;
+use domain::counters::HourlyCounts;
 use domain::notification::Notification;
-use domain::tally;
-use domain::tally::HourlyCounts;
 
 /// How many users a notification addressed, reached, and was read by.
 #[derive(Clone, Copy, Debug, SimpleObject)]
@@ -54,7 +54,7 @@ impl HourLoader {
     /// The hours of one of them; empty before it is published.
     pub async fn load_hours(&self, call: CallContext<'_>, seq: Option<Seq>) -> Result<Vec<NotificationHour>> {
         let Some(seq) = seq else { return Ok(Vec::new()) };
-        let of = self.load(seq, |seqs| tally::load_hours(call.app, call.tenant, seqs)).await?;
+        let of = self.load(seq, |seqs| counters::load_hours(call.app, call.tenant, seqs)).await?;
         let shown = |of: &HourlyCounts| NotificationHour {
             at: of.at.into(),
             delivered_count: to_int(of.delivered),

@@ -6,7 +6,7 @@ use super::context::{ADMIN, CallContext};
 use super::overview::CappedCount;
 use super::scalars::{DateTimeScalar, to_int};
 use base::clock::Millis;
-use base::telemetry::pulse::TenantActivity;
+use base::telemetry::activity::TenantActivity;
 use cluster::hub::NodeInfo;
 use domain::notification;
 use store::VERSION;

@@ -14,9 +14,9 @@ use super::account::ViewerAccount;
 use super::catalogue::DeleteCodePayload;
 use super::connection::page_size;
 use super::context::{ADMIN, CallContext, distinct_count};
+use super::inline::InlineObject;
 use super::json::JsonScalar;
 use super::overview::CappedCount;
-use super::plain::InlineObject;
 use super::scalars::DateTimeScalar;
 use auth::CallerRole;
 use base::error::Error;
@@ -25,7 +25,7 @@ use domain::catalogue::ViewCode;
 use domain::overview;
 use domain::view;
 use domain::view::{MembershipCaller, ViewActivity, ViewKey, ViewListing};
-use model::{check, seal};
+use model::{id_cipher, validate};
 
 /// A view, by your own strings of 1 to 128 characters each.
 #[derive(InputObject)]
@@ -52,7 +52,7 @@ impl InboxView {
     /// Opaque. It names the view as this user sees it.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
         let user = self.0.user.unwrap_or_default();
-        ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::View, user.0, self.0.row.0))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::View, user.0, self.0.row.0))
     }
 
     /// Kind of the view.
@@ -306,7 +306,7 @@ fn named_members(
             let other = named.iter().flatten().enumerate().find(|(_, id)| **id != call.viewer.sub);
             if let Some((place, other)) = other {
                 let field = format!("users[{place}]");
-                check::identifier(&field, other)?;
+                validate::identifier(&field, other)?;
                 return Err(Error::not_found_at(field, "user", other));
             }
             Ok((MembershipCaller::Themselves, vec![call.viewer.sub.clone()]))

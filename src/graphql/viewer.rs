@@ -9,8 +9,8 @@ use auth::{CallerRole, TokenClaims};
 use base::error::Result;
 use domain::tenant;
 use model::actor::NetworkClass;
-use model::check;
 use model::tenant::Tenant;
+use model::validate;
 use store::Principal;
 
 /// The identity of a caller: the tenant, the role, and the name in the token.
@@ -35,8 +35,8 @@ impl Viewer {
 
     /// A caller that the embedding application vouches for. `BAD_USER_INPUT` if no token could contain these names.
     pub async fn with_names(app: &App, tenant: &str, role: CallerRole, sub: &str) -> Result<Self> {
-        check::identifier("tenant", tenant)?;
-        check::identifier("sub", sub)?;
+        validate::identifier("tenant", tenant)?;
+        validate::identifier("sub", sub)?;
         Ok(Self {
             tenant: tenant::get_or_create(app, tenant).await?,
             role,

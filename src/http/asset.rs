@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
-use super::unread::shared_response;
+use super::response_memory::shared_response;
 
 /// Name, media type and gzipped content.
 pub type AssetFile = (&'static str, &'static str, &'static [u8]);

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::stream::iter;
 
 use super::asset::{ALWAYS, AssetBundle};
-use super::unread::shared_response;
+use super::response_memory::shared_response;
 
 /// The built page, with `{nonce}` in the place of the nonce.
 const PAGE: &str = include_str!("../../console/dist/index.html");

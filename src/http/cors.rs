@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Method, header};
 use parking_lot::Mutex;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use super::answer::REQUEST_ID;
+use super::response::REQUEST_ID;
 use base::config::{ServerConfig, WireConfig};
 
 /// How long a browser may cache a preflight. Chrome's maximum.

@@ -10,7 +10,7 @@ use axum::routing::get;
 
 use super::asset::{ALWAYS, AssetBundle};
 use super::console::OPENERS;
-use super::unread::shared_response;
+use super::response_memory::shared_response;
 
 /// The built page.
 const PAGE: &str = include_str!("../../desk/dist/index.html");

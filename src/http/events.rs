@@ -4,7 +4,7 @@
 use axum::response::Response;
 use futures_util::stream::{StreamExt, once};
 
-use super::answer::{complete_event, event_stream, next_event};
+use super::response::{complete_event, event_stream, next_event};
 use super::server::Server;
 use super::session::{OpenSession, SessionCredential};
 use crate::graphql::{AdmittedRequest, Viewer};

@@ -8,14 +8,14 @@ use axum::extract::{Extension, FromRequest, Request as HttpRequest, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
-use super::answer::{self, EVENTS, error_response};
-use super::caller::unauthenticated_response;
+use super::credentials::unauthenticated_response;
+use super::etag::{is_listed, not_modified, with_etag};
 use super::request::IncomingRequest;
+use super::response::{self, EVENTS, error_response};
+use super::response_memory::mark_uncounted;
 use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionCredential;
-use super::tag::{is_listed, not_modified, with_etag};
-use super::unread::mark_uncounted;
 use super::{events, socket};
 use crate::graphql::{AdmittedRequest, CacheableQuery, ReusableResponse, Viewer};
 use base::error::Error;
@@ -84,7 +84,7 @@ async fn handle_request(server: &Server, asked: IncomingRequest, method: Request
     let (viewer, has_token) = (caller.as_ref().map(|(viewer, _)| viewer), caller.is_some());
     let mut admitted = match server.schema.admit(viewer, request).await {
         Ok(admitted) => admitted,
-        Err(response) => return answer::refused_response(media, &response),
+        Err(response) => return response::refused_response(media, &response),
     };
     let is_get = matches!(method, RequestMethod::Get { .. });
     if admitted.operation.kind == OperationType::Mutation && is_get {
@@ -119,12 +119,12 @@ async fn respond_cached(
     match server.schema.cached_response(poll).await {
         Ok(Some(ReusableResponse { tag, text })) if text.is_some() || method.has_tag(tag) => {
             admitted.flight.record_success();
-            return method.respond_with(tag, || answer::cached_response(media, text.unwrap_or_default()));
+            return method.respond_with(tag, || response::cached_response(media, text.unwrap_or_default()));
         }
         Ok(_) => {}
         Err(response) => {
             admitted.flight.record_response(&response);
-            return answer::refused_response(media, &response);
+            return response::refused_response(media, &response);
         }
     }
     let mut made = None;
@@ -177,5 +177,5 @@ async fn execute_once(
             None => Some(text.into()),
         }
     };
-    answer::graphql_response(media, &response, &budget, keep)
+    response::graphql_response(media, &response, &budget, keep)
 }

@@ -1,25 +1,25 @@
 //! HTTP: routes, authentication, health, the desk and the console, and the shutdown.
 
-mod answer;
 mod asset;
-mod caller;
 mod console;
 pub mod cors;
-mod counts;
+mod credentials;
 mod desk;
+mod etag;
 mod events;
 mod graphql;
 mod json;
+mod key_counters;
 mod observe;
 mod request;
+mod response;
+mod response_memory;
 mod serve;
 mod server;
 mod session;
 mod sign_in;
 mod socket;
-mod tag;
 mod ui;
-mod unread;
 mod unsubscribe;
 
 use std::io::ErrorKind;

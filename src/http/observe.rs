@@ -14,9 +14,9 @@ use axum::response::Response;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use super::answer::{OutcomeCode, REQUEST_ID};
-use super::caller::client_address;
 use super::cors;
+use super::credentials::client_address;
+use super::response::{OutcomeCode, REQUEST_ID};
 use super::serve::ConnectionState;
 use super::server::Server;
 use crate::graphql::OperationName;

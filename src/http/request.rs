@@ -12,9 +12,9 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::answer::{JSON, accepted_media, error_response, not_acceptable};
-use super::caller::{authenticate_and_charge, client_origin};
+use super::credentials::{authenticate_and_charge, client_origin};
 use super::json;
+use super::response::{JSON, accepted_media, error_response, not_acceptable};
 use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionCredential;

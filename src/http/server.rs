@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::Router;
 
+use super::response_memory::ResponseMemoryLimiter;
 use super::session::SessionRegistry;
-use super::unread::ResponseMemoryLimiter;
 use crate::app::App;
 use crate::graphql::Schema;
 use live::LiveRooms;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::counts::KeyCounts;
+use super::key_counters::KeyCounts;
 use crate::app::App;
 use crate::graphql::{CallerIdentity, Viewer};
 use auth::{SignInSession, TokenClaims};

@@ -14,11 +14,11 @@ use minijinja::{Environment, context};
 use sha2::{Digest, Sha256};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::answer::{JSON, error_response, refused_response};
 use super::asset::ALWAYS;
-use super::caller::unauthenticated_response;
 use super::console::{OPENERS, new_nonce};
+use super::credentials::unauthenticated_response;
 use super::request::read_body;
+use super::response::{JSON, error_response, refused_response};
 use super::server::Server;
 use crate::graphql::{PublicRoute, RateScope, Viewer};
 use auth::CallerRole;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use maintenance::chore::drift::DRIFTED;
+use maintenance::scheduled::drift::DRIFTED;
 
 use crate::arena::Arena;
 use crate::client::Deed;

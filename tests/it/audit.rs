@@ -379,7 +379,7 @@ on_every_database! {
         app.advance(TimeDelta::days(20));
         app.service().ask("mutation { saveUserGroup(code: \"new\") { code } }", json!({})).await;
         app.advance(TimeDelta::days(11));
-        maintenance::chore::sweep::sweep_all(&app.app.delivery).await.unwrap();
+        maintenance::scheduled::sweep::sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(lines(app, json!({})).await, ["SERVICE saveUserGroup GROUP new"]);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, ETAG, HeaderValue, IF_NONE_MATCH};
 use axum::http::{Request, StatusCode};
-use maintenance::chore::drift;
+use maintenance::scheduled::drift;
 use serde_json::json;
 use tokio::select;
 use tokio::time::{Instant, sleep};

@@ -1,7 +1,7 @@
 //! Input larger than one statement can take, and the limits of stored data.
 
-use domain::inbox::page::{ItemFilter, PageEnd, PageStrategy, PageWindow, page_query};
-use domain::inbox::standing::ReadBound;
+use domain::inbox::freshness::ReadBound;
+use domain::inbox::list::{ItemFilter, PageEnd, PageStrategy, PageWindow, page_query};
 use domain::overview::{self, OverviewRequest};
 use domain::{catalogue, tenant, user};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
@@ -83,7 +83,7 @@ async fn days_of(app: &TestApp, user: &str) {
     actor.mark("markRead", json!({ "ids": [items[0]["id"]] })).await;
     actor.mark("markRead", json!({ "matching": {} })).await;
     actor.mark("deleteItems", json!({ "matching": {} })).await;
-    domain::tally::update_counters(&app.app).await.unwrap();
+    domain::counters::update_counters(&app.app).await.unwrap();
     app.service().ask("mutation($id: ID!) { eraseUser(id: $id) { erasedId } }", json!({ "id": user })).await;
 }
 

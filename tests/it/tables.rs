@@ -44,7 +44,7 @@ on_every_database! {
             "mutation { createWebhookEndpoint(input: { url: \"https://127.0.0.1:1/\", events: [NOTIFICATION_PUBLISHED, ITEM_READ] }) { endpoint { id } } }",
             serde_json::json!({}),
         ).await;
-        domain::tally::update_counters(&app.app).await.unwrap();
+        domain::counters::update_counters(&app.app).await.unwrap();
         app.user("ada").mark("markUnread", serde_json::json!({ "matching": {} })).await;
         app.service().announce("direct", crate::support::everyone(), "to be counted, too").await;
         app.user("ada").overview().await;
@@ -58,7 +58,7 @@ on_every_database! {
         app.service().message("mailed", "ada", "for the relay").await;
         app.service().message("digested", "ada", "for the digest").await;
         app.service().message("direct", "ada", "for the webhook").await;
-        let lanes = delivery::outbound::DeliveryWorkers::default();
+        let lanes = delivery::workers::DeliveryWorkers::default();
         lanes.start_due(&app.app.delivery).await.unwrap();
         for _ in 0..500 {
             let db = &app.app.db.read;
@@ -69,7 +69,7 @@ on_every_database! {
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        maintenance::chore::restored::advance_numbers(&app.app, 1000).await.unwrap();
+        maintenance::scheduled::restored::advance_numbers(&app.app, 1000).await.unwrap();
         for rows in [
             reads::<entity::gap::Entity>(app).await,
             reads::<entity::tenant::Entity>(app).await,
@@ -105,7 +105,7 @@ on_every_database! {
             reads::<entity::delivery_rule::Entity>(app).await,
             reads::<entity::dispatch::Entity>(app).await,
             reads::<entity::digest::Entity>(app).await,
-            reads::<entity::lane::Entity>(app).await,
+            reads::<entity::destination::Entity>(app).await,
             reads::<entity::delivery::Entity>(app).await,
             reads::<entity::webhook_batch::Entity>(app).await,
             reads::<entity::audit_entry::Entity>(app).await,

@@ -1,6 +1,6 @@
 //! Text for readers: no "None", no line reversed by a name, no split characters, nothing invisible.
 
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use crate::after::{announce, update};

@@ -14,7 +14,7 @@ mod tls;
 
 use std::time::Duration;
 
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
 

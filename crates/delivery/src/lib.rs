@@ -1,12 +1,12 @@
 //! Delivery to webhooks, mail, WeChat and Web Push.
 
+pub mod destination;
 pub mod dispatch;
-pub mod lane;
 pub mod mail;
-pub mod outbound;
-pub mod push;
+pub mod web_push;
 pub mod webhook;
 pub mod wechat;
+pub mod workers;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use base::error::Result;
 use outside::egress::EgressClient;
 use outside::mail::MailSender;
-use outside::push::PushClient;
 use outside::vault::Vault;
+use outside::web_push::PushClient;
 use outside::wechat::WeChatClient;
 use store::Store;
 

@@ -4,15 +4,15 @@
 pub mod audit;
 pub mod catalogue;
 pub mod channel;
+pub mod counters;
 pub mod ended_session;
 pub mod inbox;
 pub mod job;
 pub mod notification;
 pub mod overview;
 pub mod preference;
+pub mod preference_filter;
 pub mod probe;
-pub mod tally;
 pub mod tenant;
 pub mod user;
 pub mod view;
-pub mod wants;

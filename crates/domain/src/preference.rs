@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use entity::action::{Column as ActionColumn, Entity as Action};
 use entity::default_preference::{self, Entity as DefaultPreference};
+use entity::destination::DestinationKind;
 use entity::ids::UserId;
-use entity::lane::DestinationKind;
 use entity::preference::{Column, Entity as Own};
 use entity::prelude::*;
 use sea_orm::Iterable;
@@ -19,7 +19,7 @@ use super::tenant::Tenant;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
 use model::catalogue::{MessageType, unknown_type};
-use model::check;
+use model::validate;
 use store::Store;
 use store::{Transaction, transaction};
 
@@ -206,9 +206,9 @@ async fn resolve_changes(
     catalogue: &Catalogue,
     of: &PreferenceChanges,
 ) -> Result<ResolvedChanges> {
-    check::at_most("actions", of.actions.len(), CHANGES)?;
-    check::at_most("types", of.types.len(), CHANGES)?;
-    check::at_most("channels", of.channels.len(), CHANGES)?;
+    validate::at_most("actions", of.actions.len(), CHANGES)?;
+    validate::at_most("types", of.types.len(), CHANGES)?;
+    validate::at_most("channels", of.channels.len(), CHANGES)?;
     let mut changes = BTreeMap::new();
     let types = of.types.iter().map(|change| (Some(PreferenceScope::Type), change));
     let channels = of.channels.iter().map(|(kind, change)| (PreferenceScope::for_destination(*kind), change));
@@ -223,7 +223,7 @@ async fn resolve_changes(
     }
     let by_action = &of.actions;
     for (place, change) in by_action.iter().enumerate() {
-        check::identifier(&field_path("actions", count_settings(by_action), place), &change.code)?;
+        validate::identifier(&field_path("actions", count_settings(by_action), place), &change.code)?;
     }
     // A reset does not create an action that does not exist yet.
     let codes = |is_set: bool| {

@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use super::event::SessionKind;
 use super::mailbox::{Mailbox, SessionEnd};
-use super::newer::{NewItemsRange, load_new_items};
+use super::new_items::{NewItemsRange, load_new_items};
 use super::resume::{self, MissedRange, NEAR};
 use super::rooms::LiveRooms;
 use super::session::{RoomSession, join_room};

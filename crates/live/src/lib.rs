@@ -2,10 +2,10 @@
 //!
 //! Each tenant with connected users has a *room* (`room`): one task that receives the hub's notices and knows which
 //! connected users follow which channel (`members`). It syncs all inboxes that a notice concerns together, 500 users
-//! per step, reads their new items in two statements (`newer`), and puts each item into the mailboxes of its sessions.
+//! per step, reads their new items in two statements (`new_items`), and puts each item into the mailboxes of its sessions.
 //!
 //! A new item is added to an overview that was read before, once for all users with equal overviews
-//! (`overview_session`, `alike`). Every other change is announced by a notice (marks, preferences, amendments), changes
+//! (`overview_session`, `overview_interner`). Every other change is announced by a notice (marks, preferences, amendments), changes
 //! a version (the catalogue), or is looked for (expiry); then the overview is read again. Each user's overview is sent
 //! at most ten times a second.
 //!
@@ -14,14 +14,16 @@
 //! only makes sessions late: once a second `poll_changes` compares the end of each log with the last entry heard, and a
 //! sixtieth of all connected users is read again.
 
-mod alike;
-mod contents;
+mod changed_items;
+mod content_interner;
 mod event;
+mod fair_queue;
+mod interner;
 mod items;
-mod listened;
 mod mailbox;
 mod members;
-mod newer;
+mod new_items;
+mod overview_interner;
 mod overview_session;
 mod overviews;
 mod poll;
@@ -29,12 +31,10 @@ mod resume;
 mod room;
 mod rooms;
 mod session;
-mod shared;
-mod touched;
+mod subscriptions;
 mod view_members;
 mod view_queue;
 mod views;
-mod waiting;
 
 pub use items::{ItemFeed, subscribe_items};
 pub use overviews::{OverviewFeed, subscribe_overviews};

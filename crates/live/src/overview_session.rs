@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use entity::ids::Seq;
 
-use super::alike::OverviewInterner;
 use super::mailbox::LatestSlot;
+use super::overview_interner::OverviewInterner;
 use base::error::Result;
 use domain::inbox::UserItem;
 use domain::overview::{OverviewRequest, UserOverview};

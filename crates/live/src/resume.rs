@@ -9,10 +9,10 @@ use std::sync::Arc;
 use entity::ids::{Seq, UserId};
 use futures_util::FutureExt;
 
-use super::newer::{NewItemsRange, load_new_items};
+use super::new_items::{NewItemsRange, load_new_items};
 use base::error::{Error, Result};
 use domain::inbox::UserItem;
-use domain::inbox::standing;
+use domain::inbox::freshness;
 use domain::tenant::{Tenant, TenantContext, load_head};
 use domain::user;
 use store::Store;
@@ -89,13 +89,13 @@ async fn find_resume_points(
     let oldest = user::seq_before(&store.db.read, tenant, store.now() - store.config.retention_millis()).await?;
     let mut ends: HashMap<UserId, Seq> = HashMap::with_capacity(users.len());
     let mut behind = Vec::new();
-    for standing in standing::load_positions(&store.db.read, tenant, users).await? {
+    for standing in freshness::load_positions(&store.db.read, tenant, users).await? {
         if ends.insert(standing.user, standing.complete_upto()).is_none() && standing.is_behind() {
             behind.push(standing.user);
         }
     }
     if !behind.is_empty() {
-        let end = standing::sync_inboxes(store, tenant, &behind).await?;
+        let end = freshness::sync_inboxes(store, tenant, &behind).await?;
         ends.extend(behind.into_iter().map(|user| (user, end)));
     }
     if ends.len() < known {

@@ -13,14 +13,14 @@ use sea_orm::DbBackend;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::contents::ContentInterner;
+use super::changed_items::ChangedItems;
+use super::content_interner::ContentInterner;
 use super::event::{RoomEvent, SessionKind};
-use super::listened::load_channels;
 use super::members::RoomMembers;
-use super::newer::{NewItemsRange, load_new_items};
+use super::new_items::{NewItemsRange, load_new_items};
 use super::poll::find_expired;
 use super::rooms::LiveRooms;
-use super::touched::ChangedItems;
+use super::subscriptions::load_channels;
 use super::view_members::ViewMembers;
 use base::clock::Millis;
 use base::error::{Error, Result};
@@ -67,7 +67,7 @@ pub(super) struct Room {
     missing: Option<(Seq, Instant)>,
     catalogue_version: i64,
     touched: ChangedItems,
-    /// Items that expired up to here are in `touched`.
+    /// Items that expired up to here are in `changed_items`.
     expired_upto: Millis,
     /// No step runs before this time.
     paused_until: Option<Instant>,

@@ -12,10 +12,10 @@ use entity::ids::{UserId, ViewId};
 use tokio::time::Instant;
 
 use super::event::ViewSession;
+use super::fair_queue::FairQueue;
 use super::mailbox::SessionEnd;
 use super::members::RoomMembers;
 use super::view_queue::{DueUsers, ViewQueue};
-use super::waiting::FairQueue;
 use base::error::Result;
 use base::telemetry::metrics::Metrics;
 use cluster::hub::Notice;

@@ -1,4 +1,4 @@
 //! Work on tables that no request waits for: erasure, sweeps, repairs after a failover.
 
-pub mod chore;
 pub mod privacy;
+pub mod scheduled;

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use entity::delivery_rule::SendCondition;
+use entity::destination;
 use entity::ids::TypeId;
-use entity::lane;
 use entity::message_type::ReadPolicy;
 use entity::preference::PreferenceScope;
 use entity::target_type::SubscriptionPolicy;
 use serde_json::Value;
 
-use super::check;
 use super::template::{self, CatalogueTemplates, EmailTemplate, ItemTemplate, TemplateSource};
+use super::validate;
 use super::wechat::WeChatTemplate;
 use base::error::{Error, Result};
 
@@ -72,7 +72,7 @@ impl Catalogue {
     /// more codes than a tenant may have types.
     pub fn select_types(&self, field: &str, codes: Option<&[String]>) -> Result<Vec<Arc<MessageType>>> {
         let Some(codes) = codes else { return Ok(self.types.clone()) };
-        check::at_most(field, codes.len(), TYPES)?;
+        validate::at_most(field, codes.len(), TYPES)?;
         if let Some(place) = codes.iter().position(|code| self.message_type(code).is_none()) {
             return Err(unknown_type(&format!("{field}[{place}]"), &codes[place]));
         }
@@ -141,7 +141,7 @@ pub struct MessageType {
 /// A rule for delivering notifications of a type outside the inbox, by one kind of destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryRule {
-    pub kind: lane::DestinationKind,
+    pub kind: destination::DestinationKind,
     pub condition: SendCondition,
     /// Seconds from publication to delivery.
     pub delay_seconds: i64,
@@ -163,15 +163,15 @@ impl DeliveryRule {
             self.check_digest()?;
         }
         match (self.kind, &self.letter) {
-            (lane::DestinationKind::Email, Some(letter)) => template::check_sources(letter.sources())?,
+            (destination::DestinationKind::Email, Some(letter)) => template::check_sources(letter.sources())?,
             (_, Some(_)) => return Err(Error::bad_input("letter", "is only for the channel EMAIL")),
             (_, None) => {}
         }
         match (self.kind, &self.wechat) {
-            (lane::DestinationKind::WeChat, Some(template)) => {
+            (destination::DestinationKind::WeChat, Some(template)) => {
                 template.check().map_err(|error| error.with_field_prefix("wechat"))
             }
-            (lane::DestinationKind::WeChat, None) => {
+            (destination::DestinationKind::WeChat, None) => {
                 Err(Error::bad_input("wechat", "is required for the channel WECHAT"))
             }
             (_, Some(_)) => Err(Error::bad_input("wechat", "is only for the channel WECHAT")),
@@ -182,7 +182,7 @@ impl DeliveryRule {
 
 impl DeliveryRule {
     fn check_digest(&self) -> Result<()> {
-        if self.kind != lane::DestinationKind::Email {
+        if self.kind != destination::DestinationKind::Email {
             return Err(Error::bad_input("digest", "is only for the channel EMAIL"));
         }
         if self.condition != SendCondition::IfUnread {
@@ -200,7 +200,7 @@ impl DeliveryRule {
 
 impl MessageType {
     /// The delivery rule for a kind of destination.
-    pub fn delivery_rule(&self, kind: lane::DestinationKind) -> Option<&DeliveryRule> {
+    pub fn delivery_rule(&self, kind: destination::DestinationKind) -> Option<&DeliveryRule> {
         self.delivery.iter().find(|rule| rule.kind == kind)
     }
 
@@ -211,7 +211,7 @@ impl MessageType {
 
     /// Templates for emails that replace those of the item.
     pub fn email_template(&self) -> Option<&EmailTemplate> {
-        self.delivery_rule(lane::DestinationKind::Email)?.letter.as_ref()
+        self.delivery_rule(destination::DestinationKind::Email)?.letter.as_ref()
     }
 
     /// Its own templates and those of its emails.
@@ -222,10 +222,10 @@ impl MessageType {
 
     /// Fails if the type is invalid.
     pub fn check(&self) -> Result<()> {
-        check::identifier("code", &self.code)?;
-        check::title("title", &self.title)?;
+        validate::identifier("code", &self.code)?;
+        validate::title("title", &self.title)?;
         if let Some(group) = &self.group {
-            check::identifier("group", group)?;
+            validate::identifier("group", group)?;
         }
         if self.ttl_seconds.is_some_and(|ttl| ttl < 1) {
             return Err(Error::bad_input("ttlSeconds", "must be at least 1"));
@@ -237,12 +237,12 @@ impl MessageType {
             ));
         }
         if let Some(icon) = &self.icon {
-            check::icon("icon", icon)?;
+            validate::icon("icon", icon)?;
         }
         if let Some(ui) = &self.ui {
-            check::body("ui", &ui.to_string(), UI_BYTES)?;
+            validate::body("ui", &ui.to_string(), UI_BYTES)?;
         }
-        check::at_most("delivery", self.delivery.len(), DELIVERY_RULES)?;
+        validate::at_most("delivery", self.delivery.len(), DELIVERY_RULES)?;
         for (place, rule) in self.delivery.iter().enumerate() {
             rule.check().map_err(|error| error.with_field_prefix(&format!("delivery[{place}]")))?;
             if self.delivery[..place].iter().any(|before| before.kind == rule.kind) {
@@ -277,8 +277,8 @@ mod tests {
             let delivery = vec![rule(kind)];
             MessageType { code: "order".into(), title: "Orders".into(), delivery, ..MessageType::default() }.check()
         };
-        assert!(save(lane::DestinationKind::Email).is_ok());
-        let refused = save(lane::DestinationKind::Webhook).expect_err("only emails have their own text");
+        assert!(save(destination::DestinationKind::Email).is_ok());
+        let refused = save(destination::DestinationKind::Webhook).expect_err("only emails have their own text");
         assert!(matches!(&refused, Error::BadInput { field, .. } if field == "delivery[0].letter"), "{refused:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use entity::channel::ChannelKind;
 
-use super::check;
+use super::validate;
 use base::error::Result;
 
 /// An object that actions happen to: a document, an order, a folder.
@@ -15,8 +15,8 @@ pub struct ActionTarget {
 impl ActionTarget {
     /// Fails if an id is invalid.
     pub fn check(&self) -> Result<()> {
-        check::identifier("target.type", &self.target_type)?;
-        check::identifier("target.externalId", &self.id)
+        validate::identifier("target.type", &self.target_type)?;
+        validate::identifier("target.externalId", &self.id)
     }
 
     /// The channel of an action on this target.

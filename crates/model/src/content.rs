@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::catalogue::MessageType;
-use super::check;
+use super::validate;
 use base::error::{Error, Result};
 
 /// The texts of a notification and the data sent with them.
@@ -33,7 +33,7 @@ impl NotificationContent {
     /// Fails if the content cannot be shown. A title is optional only if the type has a template.
     pub fn check(&self, kind: &MessageType) -> Result<()> {
         match &self.title {
-            Some(title) => check::title("title", title)?,
+            Some(title) => validate::title("title", title)?,
             None if kind.template.is_none() => {
                 let message = format!("is required, because the message type {:?} has no template", kind.code);
                 return Err(Error::bad_input("title", message));
@@ -41,17 +41,17 @@ impl NotificationContent {
             None => {}
         }
         if let Some(body) = &self.body {
-            check::body("body", body, check::BODY_BYTES)?;
+            validate::body("body", body, validate::BODY_BYTES)?;
             if !body.trim().is_empty() {
-                check::visible_text("body", body)?;
+                validate::visible_text("body", body)?;
             }
         }
         if let Some(link) = &self.link {
-            check::link("link", link)?;
+            validate::link("link", link)?;
         }
         for (field, json) in [("params", &self.params), ("data", &self.data)] {
             if let Some(json) = json {
-                check::body(field, &json.to_string(), check::BODY_BYTES)?;
+                validate::body(field, &json.to_string(), validate::BODY_BYTES)?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use entity::ids::{ChannelId, Seq, TenantId};
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
-use super::seal::{IdCipher, IdKind};
+use super::id_cipher::{IdCipher, IdKind};
 
 /// The immutable facts of a tenant, and its state in this process.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
 use entity::view;
 
-use super::check;
+use super::validate;
 use base::clock::Millis;
 use base::error::{Error, Result};
 
@@ -22,8 +22,8 @@ pub struct ViewKey {
 impl ViewKey {
     /// Fails if a part is invalid.
     pub fn check(&self) -> Result<()> {
-        check::identifier("code", &self.code)?;
-        check::identifier("externalId", &self.id)
+        validate::identifier("code", &self.code)?;
+        validate::identifier("externalId", &self.id)
     }
 
     /// The error for an unknown view.

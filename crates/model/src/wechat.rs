@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check;
 use super::template::{CompiledTemplate, TemplateFlaw, TemplateVariables, TextFormat};
+use super::validate;
 use base::error::{Error, Result};
 
 /// Maximum characters of a template id, a field name and an open id.
@@ -56,18 +56,18 @@ impl WeChatTemplate {
         if self.fields.is_empty() {
             return Err(Error::bad_input("fields", "must have at least one field"));
         }
-        check::at_most("fields", self.fields.len(), FIELDS)?;
+        validate::at_most("fields", self.fields.len(), FIELDS)?;
         for (place, field) in self.fields.iter().enumerate() {
             let within = |error: Error| error.with_field_prefix(&format!("fields[{place}]"));
             check_name("name", &field.name).map_err(within)?;
-            check::body("value", &field.value, SOURCE_BYTES).map_err(within)?;
+            validate::body("value", &field.value, SOURCE_BYTES).map_err(within)?;
             if self.fields[..place].iter().any(|before| before.name == field.name) {
                 return Err(within(Error::bad_input("name", "is given twice")));
             }
         }
-        check::body("fields", &self.fields_json(), FIELDS_BYTES)?;
+        validate::body("fields", &self.fields_json(), FIELDS_BYTES)?;
         if let Some(link) = &self.link {
-            check::body("link", link, SOURCE_BYTES)?;
+            validate::body("link", link, SOURCE_BYTES)?;
         }
         let refused =
             |(field, flaw): (String, TemplateFlaw)| Error::bad_input(field, format!("does not compile: {flaw}"));

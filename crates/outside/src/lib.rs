@@ -3,6 +3,6 @@
 
 pub mod egress;
 pub mod mail;
-pub mod push;
 pub mod vault;
+pub mod web_push;
 pub mod wechat;

@@ -15,7 +15,7 @@ use base::text::{character_count, shorten_text};
 use domain::notification;
 use domain::notification::NotificationContent;
 use domain::tenant::Tenant;
-use model::check;
+use model::validate;
 use store::Store;
 use store::{Transaction, transaction};
 
@@ -240,7 +240,7 @@ impl RuleClaim {
             _ => format!("The rule {code} has failed {FAILURES} times"),
         };
         let content = NotificationContent {
-            title: Some(shorten_text(&title, check::TITLE_CHARACTERS, "…", character_count)),
+            title: Some(shorten_text(&title, validate::TITLE_CHARACTERS, "…", character_count)),
             body: run.error.clone(),
             params: Some(serde_json::json!({ "rule": code, "outcome": run.outcome.name(), "error": run.error })),
             ..NotificationContent::default()

@@ -17,11 +17,11 @@
 
 mod apply;
 mod claim;
+mod list;
+mod queries;
 mod report;
 mod save;
 mod scan;
-mod show;
-mod statement;
 mod trial;
 
 use std::ops::Deref;
@@ -32,12 +32,13 @@ use entity::rule::{self, Column, Entity as RuleTable};
 
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
-use model::check;
+use model::validate;
 use sources::DataSources;
 use store::Store;
 
 pub use entity::rule::RuleStatus;
 pub use entity::rule_run::{Model as Run, RunOutcome};
+pub use list::{count_known_rows, list_open, list_runs};
 pub use model::alarm::AlarmTarget;
 pub use model::rule::{
     ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RuleDefinition, ScheduledScan,
@@ -45,7 +46,6 @@ pub use model::rule::{
 pub use report::{RowReport, apply_report};
 pub use save::{delete, pause, resume, save};
 pub use scan::{RuleScanner, fail_without_source, mark_source_due, run_now};
-pub use show::{count_known_rows, list_open, list_runs};
 pub use trial::{SampleNotification, TrialResult, run_trial};
 
 /// The store, and the databases that rules read.
@@ -88,7 +88,7 @@ pub async fn list_all(store: &Store, tenant: &Tenant) -> Result<Vec<Rule>> {
 
 /// The rule with this code. `NOT_FOUND` if it does not exist.
 pub async fn find_by_code(store: &Store, tenant: &Tenant, code: &str) -> Result<Rule> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     let found = RuleTable::of_tenant(tenant.id).filter(Column::Code.eq(code)).one(&store.db.read).await?;
     Rule::from_model(found.ok_or_else(|| Error::not_found("rule", code))?)
 }

@@ -12,8 +12,8 @@ use super::claim::{RuleClaim, RunCounts, RunEnd, claim_lost_error, claim_now};
 use super::{ColumnValues, Rule, Run, RunOutcome, find_by_code};
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
-use model::check;
 use model::rule::{ResultRow, prepare_rows};
+use model::validate;
 use store::Store;
 use store::transaction;
 
@@ -40,13 +40,13 @@ pub struct RowReport {
 
 impl RowReport {
     fn check(&self) -> Result<()> {
-        check::at_most("rows", self.rows.len(), ROWS)?;
+        validate::at_most("rows", self.rows.len(), ROWS)?;
         let bytes: usize = self.rows.iter().map(|row| serde_json::to_string(row).map_or(0, |text| text.len())).sum();
         if bytes > BYTES {
             return Err(Error::bad_input("rows", format!("must have at most {BYTES} bytes of JSON, not {bytes}")));
         }
         if let Some(run) = &self.run {
-            check::identifier("run", run)?;
+            validate::identifier("run", run)?;
         }
         if !(0..CHUNKS).contains(&self.chunk) {
             return Err(Error::bad_input("chunk", format!("must be 0 to {}", CHUNKS - 1)));
@@ -70,7 +70,7 @@ impl RowReport {
 /// If a report with the same run name was completed before, nothing changes, and that run is returned. `CONFLICT` if
 /// the rule is paused or scans, or if another chunk must come next; `UNAVAILABLE` while another run is under way.
 pub async fn apply_report(store: &Store, tenant: &Arc<Tenant>, code: &str, report: RowReport) -> Result<Run> {
-    check::identifier("rule", code)?;
+    validate::identifier("rule", code)?;
     report.check()?;
     let rule = find_by_code(store, tenant, code).await?;
     if rule.definition.scan.is_some() {

@@ -16,8 +16,8 @@ use domain::catalogue;
 use domain::notification;
 use domain::tenant::Tenant;
 use model::catalogue::unknown_type;
-use model::check;
 use model::rule::RuleDefinition;
+use model::validate;
 use store::Store;
 use store::{Transaction, transaction};
 
@@ -81,7 +81,7 @@ pub(super) async fn check_definition(
     code: &str,
     definition: &RuleDefinition,
 ) -> Result<()> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     definition.check()?;
     if let Some(scan) = &definition.scan {
         find_source(context, tenant, scan)?;
@@ -105,7 +105,7 @@ async fn check_references(store: &Store, tenant: &Tenant, definition: &RuleDefin
 
 /// Locks the rule with a code.
 async fn lock_by_code(txn: &Transaction, tenant: &Tenant, code: &str) -> Result<Option<Rule>> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     let found = RuleTable::of_tenant(tenant.id).filter(Column::Code.eq(code)).for_update(txn).one(txn).await?;
     found.map(Rule::from_model).transpose()
 }

@@ -11,7 +11,7 @@ use entity::user::Entity as Users;
 use super::apply::{check_rows, load_known, row_input};
 use super::save::check_definition;
 use super::scan::{find_source, scan_query, truncated_error};
-use super::{ColumnValues, FirstRun, Rule, RuleDefinition, ScheduledScan, statement};
+use super::{ColumnValues, FirstRun, Rule, RuleDefinition, ScheduledScan, queries};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::audit;
@@ -21,10 +21,10 @@ use domain::channel;
 use domain::channel::ActionTarget;
 use domain::notification::Addressees;
 use domain::tenant::Tenant;
-use model::check;
 use model::rule::{ResultRow, RowDiff, diff_rows, prepare_rows};
 use model::template;
 use model::template::{TargetVariables, TemplateVariables, TextKind};
+use model::validate;
 use store::PendingAudit;
 use store::Store;
 
@@ -76,7 +76,7 @@ pub async fn run_trial(
     first: usize,
     act: Option<PendingAudit>,
 ) -> Result<TrialResult> {
-    check::at_most("first", first, SHOWN)?;
+    validate::at_most("first", first, SHOWN)?;
     check_definition(context, tenant, code, definition).await?;
     let Some(scan) = &definition.scan else {
         return Err(Error::bad_input("scan", "is required: only a rule that scans can be tried"));
@@ -216,14 +216,14 @@ async fn count_audience(store: &Store, tenant: &Tenant, addressees: &Addressees)
         Addressees::Groups(codes) => {
             let groups = channel::find_groups(db, tenant, codes).await?;
             let channels: Vec<ChannelId> = groups.values().map(|group| group.channel).collect();
-            statement::count_listeners(db, &channels).await
+            queries::count_listeners(db, &channels).await
         }
         Addressees::Subscribers { target_type, target_id, action } => {
             let target = ActionTarget { target_type: target_type.clone(), id: target_id.clone() };
             let audiences = channel::find_audiences(db, tenant, &[target.channel(action)]).await?;
             let channels: Vec<ChannelId> =
                 audiences.into_values().flat_map(|of| of.groups.into_iter().chain([of.channel])).collect();
-            statement::count_listeners(db, &channels).await
+            queries::count_listeners(db, &channels).await
         }
     }
 }

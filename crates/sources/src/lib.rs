@@ -3,14 +3,14 @@
 //! Each scan gets a connection without traces of earlier scans. It is closed afterwards. Only PostgreSQL keeps one for
 //! reuse, after `DISCARD ALL`, and pings it first because the source may have been restarted.
 
+mod driver;
 mod failure;
-mod found;
 mod listener;
 mod mysql;
 mod postgres;
-mod server;
+mod query_rows;
+mod scan_statement;
 mod sqlite;
-mod statement;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,18 +26,18 @@ use tokio::time::{Instant, timeout_at};
 use base::config::{EnvironmentLookup, SourceSettings, SourcesConfig};
 use base::error::{Error, Result};
 use base::fair_semaphore::{FairPermit, FairSemaphore};
+pub use driver::SourceCheck;
 pub use failure::{QueryFailure, QueryFailureKind};
-pub use found::QueryRows;
-pub use server::SourceCheck;
-pub use statement::SourceKind;
+pub use query_rows::QueryRows;
+pub use scan_statement::SourceKind;
 
-use found::RowCollector;
+use driver::{LeasedConnection, SourceServer};
 use listener::SourceListener;
 use mysql::MySqlSource;
 use postgres::PostgresSource;
-use server::{LeasedConnection, SourceServer};
+use query_rows::RowCollector;
+use scan_statement::{RuleParameter, ScanStatement};
 use sqlite::{OwnedQuery, ScanDeadline, SqliteSource};
-use statement::{RuleParameter, ScanStatement};
 
 /// How much longer than the timeout to wait for the source's own timeout error.
 const GRACE: Duration = Duration::from_millis(500);

@@ -10,13 +10,13 @@ use serde_json::Value;
 use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
 use sqlx::{Arguments, AssertSqlSafe, Column, ConnectOptions, Executor, Row, Statement as _, TypeInfo, ValueRef};
 
+use super::driver::{SourceCheck, SourceServer, tidings_warning};
 use super::failure::ROW_BYTES;
-use super::found::{
+use super::query_rows::{
     UnsupportedValue, float_value, integer_value, json_value, local_time, short_float_value, text_value,
     unsigned_value, utc_time,
 };
-use super::server::{SourceCheck, SourceServer, tidings_warning};
-use super::statement::ScanStatement;
+use super::scan_statement::ScanStatement;
 
 /// Privileges that no scan needs.
 const TOO_MUCH: [&str; 11] = [

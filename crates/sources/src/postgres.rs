@@ -18,12 +18,12 @@ use sqlx::{
     Statement as _, Type, TypeInfo, ValueRef,
 };
 
+use super::driver::{SourceCheck, SourceServer, tidings_warning};
 use super::failure::ROW_BYTES;
-use super::found::{
+use super::query_rows::{
     UnsupportedValue, float_value, integer_value, json_value, local_time, short_float_value, text_value, utc_time,
 };
-use super::server::{SourceCheck, SourceServer, tidings_warning};
-use super::statement::ScanStatement;
+use super::scan_statement::ScanStatement;
 
 /// Seconds from 1970 to PostgreSQL's epoch, 2000.
 const EPOCH_SECONDS: i64 = 946_684_800;

@@ -20,10 +20,10 @@ use rusqlite::{Connection, Error, OpenFlags, Row, Statement};
 use serde_json::Value;
 use sqlx::sqlite::SqliteConnectOptions;
 
+use super::driver::{SourceCheck, tidings_warning};
 use super::failure::{QueryFailure, ROW_BYTES};
-use super::found::{QueryRows, RowCollector, UnsupportedValue, float_value, integer_value, text_value};
-use super::server::{SourceCheck, tidings_warning};
-use super::statement::{NO_OTHERS, ONE_ALONE};
+use super::query_rows::{QueryRows, RowCollector, UnsupportedValue, float_value, integer_value, text_value};
+use super::scan_statement::{NO_OTHERS, ONE_ALONE};
 
 /// SQLite calls the progress handler after this many steps of its virtual machine (a few microseconds).
 const STEPS: i32 = 1_000;

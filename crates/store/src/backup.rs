@@ -8,7 +8,7 @@ use std::str::FromStr;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use super::alone::{check_name, parent_folder, sqlite_path};
+use super::file_lock::{check_name, parent_folder, sqlite_path};
 use base::error::{Error, Result, driver_message};
 
 /// Statistics of a finished copy.

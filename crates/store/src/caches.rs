@@ -12,11 +12,11 @@ use quick_cache::sync::Cache;
 
 use base::clock::Millis;
 use base::config::ServerConfig;
-use model::answer::ResponseCache;
 use model::catalogue::Catalogue;
-use model::contents::NotificationCache;
+use model::notification_cache::NotificationCache;
 use model::overview::{AppliedMark, OverviewCache};
-use model::remembered::new_cache;
+use model::per_user_cache::new_cache;
+use model::response_cache::ResponseCache;
 use model::tenant::Tenant;
 
 /// Data that most requests need and that hardly ever changes. All of it may be dropped at any time.

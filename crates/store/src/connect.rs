@@ -12,10 +12,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, pool::PoolOptions};
 
 use super::Database;
-use super::alone::{parent_folder, sqlite_path};
-use super::any::AnyPool;
+use super::any_pool::AnyPool;
 use super::encoding;
-use super::hosts::urls_by_host;
+use super::file_lock::{parent_folder, sqlite_path};
+use super::host_urls::urls_by_host;
 use super::lineage::{DatabaseLineage, LineageFence};
 use super::pool::ConnectionPool;
 use super::pooler;

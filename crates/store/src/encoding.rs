@@ -3,7 +3,7 @@
 
 use sea_orm::{DbBackend, Statement};
 
-use super::any::AnyConnection;
+use super::any_pool::AnyConnection;
 use base::error::{Error, Result};
 
 /// Fails with `Config` if the database or the connection uses another encoding.

@@ -13,9 +13,9 @@ use sea_orm::DbErr;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::any::AnyPool;
+use super::any_pool::AnyPool;
+use super::fair_share::Principal;
 use super::lineage::{LineageFence, bypass_fence};
-use super::share::Principal;
 use base::error::DatabaseFailure;
 
 /// How often the health check runs.

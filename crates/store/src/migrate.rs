@@ -10,8 +10,8 @@ use sea_orm::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::lost::is_retryable;
-use super::{Database, connect, generated};
+use super::retry::is_retryable;
+use super::{Database, connect, sequences};
 use base::error::{Error, Result};
 
 /// The key of the lock that lets one node migrate at a time: "tidings" read as a base-36 number.
@@ -114,7 +114,7 @@ impl Database {
             return self.rehearse_in_memory().await;
         }
         let schema = if self.backend() == DbBackend::Postgres { "current_schema()" } else { "DATABASE()" };
-        let names = generated::TABLES.map(|name| format!("'{name}'")).join(", ");
+        let names = sequences::TABLES.map(|name| format!("'{name}'")).join(", ");
         let found = format!(
             "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = {schema} AND table_name IN ({names})"
         );

@@ -6,7 +6,7 @@
 
 use sea_orm::{DbBackend, DbErr, RuntimeErr, Statement};
 
-use super::any::AnyConnection;
+use super::any_pool::AnyConnection;
 use base::config::DatabaseConfig;
 use base::error::{Error, Result};
 

@@ -7,16 +7,16 @@ use parking_lot::RwLock;
 use sea_orm::DbBackend;
 
 use crate::caches::Caches;
-use crate::keeper::EpochTask;
+use crate::epoch_task::EpochTask;
 use crate::{Database, open};
 use base::clock::{Clock, Millis, SharedClock};
 use base::config::{DatabaseConfig, ServerConfig};
 use base::error::Result;
+use base::telemetry::activity::ActivityTracker;
 use base::telemetry::metrics::Metrics;
-use base::telemetry::pulse::ActivityTracker;
-use cluster::board::{EpochTimings, InvalidationStore};
 use cluster::hub::{Hub, NodeInfo};
-use model::gaps::LogGaps;
+use cluster::invalidation::{EpochTimings, InvalidationStore};
+use model::log_gaps::LogGaps;
 
 /// The version of this server.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

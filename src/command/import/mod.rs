@@ -21,7 +21,7 @@ use domain::tenant::{self, TenantContext};
 use store::FileAccess;
 use tokio::time::sleep;
 
-use super::say::{print_progress, print_result};
+use super::output::{print_progress, print_result};
 use super::serve::open_existing_app;
 use fields::FileFormat;
 use file::{ImportFile, ImportLines};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
 use base::error::{Error, Result};
-use delivery::lane::DestinationKind;
+use delivery::destination::DestinationKind;
 use domain::channel;
 use domain::tenant::TenantContext;
 use domain::user::{self, ContactAddress, ProfileChange, UserProfile};

@@ -16,7 +16,7 @@ use crate::graphql::viewer::Viewer;
 use auth::CallerRole;
 use base::config::ServerConfig;
 use base::error::Error;
-use model::remembered::new_cache;
+use model::per_user_cache::new_cache;
 
 /// Bytes of a cached text besides its own.
 const PLACE: usize = 256;

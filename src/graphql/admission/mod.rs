@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::DEFAULT_SIZE;
 use super::errors::error_response;
-use super::flight::RequestMetrics;
+use super::request_metrics::RequestMetrics;
 use super::scalars::DateTimeScalar;
 use super::{Mutation, OperationName, Query, Schema, Subscription, Viewer, schema_builder};
 use crate::app::App;

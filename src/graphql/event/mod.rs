@@ -5,8 +5,8 @@
 //! document. Responses that others share are made on the stack: a future would have to be kept for each subscription,
 //! and loaded from memory.
 
-mod shared;
-mod spending;
+mod event_budget;
+mod response_template;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use tracing::{Instrument, Span};
 
 use super::account::ViewerAccount;
 use super::admission::AdmittedRequest;
-use super::budget::ResponseBudget;
 use super::context::CallContext;
 use super::errors::error_response;
-use super::flight::RequestMetrics;
 use super::inbox::InboxItem;
+use super::inline::InlineObject;
 use super::live::ItemEdge;
-use super::plain::InlineObject;
+use super::request_metrics::RequestMetrics;
+use super::response_budget::ResponseBudget;
 use super::view::InboxView;
 use super::viewer::Viewer;
 use super::{GraphqlSchema, StreamResponse, build_request, catch_panic};
@@ -36,12 +36,12 @@ use auth::CallerRole;
 use base::error::{Error, Result};
 use domain::inbox::UserItem;
 use domain::{overview, view};
+use event_budget::{EventBudget, EventBudgets};
 use live::{ItemFeed, OverviewFeed, ViewFeed};
 use model::actor::NetworkClass;
-use model::seal::IdKind;
-pub use shared::{NOBODY, PersonalizedResponse};
-use shared::{ResponseTemplate, SharedResponses, SubscriptionDocument, TemplateLookup};
-use spending::{EventBudget, EventBudgets};
+use model::id_cipher::IdKind;
+pub use response_template::{NOBODY, PersonalizedResponse};
+use response_template::{ResponseTemplate, SharedResponses, SubscriptionDocument, TemplateLookup};
 
 /// The source of a subscription's events. A resolver of the schema's subscription creates it, and ends.
 pub enum EventSource {

@@ -9,10 +9,10 @@ use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_co
 use crate::graphql::context::{CallContext, STAFF};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
 use crate::graphql::user::User;
-use delivery::lane;
-use delivery::lane::{Delivery, DeliveryEvent, DeliveryState, DestinationKind};
+use delivery::destination;
+use delivery::destination::{Delivery, DeliveryEvent, DeliveryState, DestinationKind};
 use domain::user;
-use model::seal;
+use model::id_cipher;
 
 names!(Deliveries, "OutboundDeliveryConnection", "OutboundDeliveryEdge");
 
@@ -69,7 +69,7 @@ impl OutboundDelivery {
     /// Opaque, and the same in each attempt: the `webhook-id` of a webhook, the part of an email's `Message-ID` before
     /// the `@`, the `client_msg_id` of a WeChat message.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Delivery, 0, self.0.id))
+        ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Delivery, 0, self.0.id))
     }
 
     /// Its channel.
@@ -80,7 +80,8 @@ impl OutboundDelivery {
     /// The `id` of its `WebhookEndpoint`; null for deliveries to users.
     async fn endpoint_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let is_webhook = self.1 == DestinationKind::Webhook;
-        is_webhook.then(|| ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Lane, 0, self.0.lane_id)))
+        is_webhook
+            .then(|| ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Lane, 0, self.0.lane_id)))
     }
 
     /// The recipient; null for deliveries to endpoints, and if the user no longer has the address.
@@ -98,7 +99,7 @@ impl OutboundDelivery {
     /// The `id` of its `SentNotification`, or null if the event is about none.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let id = self.0.subject_id.filter(|_| DeliveryEvent::OF_NOTIFICATIONS.contains(&self.0.event))?;
-        Some(ID(CallContext::from_context(ctx).tenant.seal.encode(seal::IdKind::Notification, 0, id)))
+        Some(ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Notification, 0, id)))
     }
 
     /// Time of the event; in the future for an expiry to come.
@@ -170,14 +171,14 @@ impl DeliveryQuery {
         #[graphql(desc = "Only deliveries newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<ScannedConnection<OutboundDelivery, Deliveries>> {
         let call = CallContext::with_role(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.decode(seal::IdKind::Row, cursor).map(|(_, id)| id);
+        let open = |cursor: &str| call.tenant.seal.decode(id_cipher::IdKind::Row, cursor).map(|(_, id)| id);
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let filter = match filter {
             Some(filter) => filter.into_filter(call).await?,
-            None => lane::DeliveryFilter::default(),
+            None => destination::DeliveryFilter::default(),
         };
-        let page = lane::list_deliveries(call.app, call.tenant, &filter, slice).await?;
-        let kinds = lane::load_kinds(call.app, call.tenant).await?;
+        let page = destination::list_deliveries(call.app, call.tenant, &filter, slice).await?;
+        let kinds = destination::load_kinds(call.app, call.tenant).await?;
         // `None` if its destination was just deleted.
         let one = |of: Delivery| Some((of.id, OutboundDelivery::of_kind(*kinds.get(&of.lane_id)?, of)));
         let rows = page.deliveries.into_iter().filter_map(one);
@@ -199,7 +200,7 @@ impl DeliveryMutation {
     ) -> Result<ReplayOutboundDeliveriesPayload> {
         let call = CallContext::with_role(ctx, STAFF)?;
         call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
-        let replayed = lane::replay_deliveries(call.app, call.tenant, select.into_replay(call).await?).await?;
+        let replayed = destination::replay_deliveries(call.app, call.tenant, select.into_replay(call).await?).await?;
         Ok(ReplayOutboundDeliveriesPayload { replayed_count: to_int(replayed) })
     }
 }

@@ -9,11 +9,11 @@ use crate::graphql::catalogue::DeliveryChannel;
 use crate::graphql::context::CallContext;
 use crate::graphql::scalars::DateTimeScalar;
 use base::error::Result;
-use delivery::lane;
-use delivery::lane::{DeliveryFilter, DeliveryState, ReplaySelection};
+use delivery::destination;
+use delivery::destination::{DeliveryFilter, DeliveryState, ReplaySelection};
 use domain::user;
-use model::check;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
+use model::validate;
 
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
@@ -57,7 +57,7 @@ impl OutboundDeliveryFilter {
     pub async fn into_filter(self, call: CallContext<'_>) -> Result<DeliveryFilter> {
         let contacts = match &self.user {
             Some(id) => {
-                check::identifier("filter.user", id)?;
+                validate::identifier("filter.user", id)?;
                 Some(user::find_contact_ids(call.app, call.tenant, id).await?)
             }
             None => None,
@@ -119,7 +119,7 @@ impl OutboundDeliverySelector {
     pub async fn into_replay(self, call: CallContext<'_>) -> Result<ReplaySelection> {
         Ok(match self {
             Self::Ids(ids) => {
-                check::at_most("select.ids", ids.len(), 1000)?;
+                validate::at_most("select.ids", ids.len(), 1000)?;
                 let id = |(place, id): (usize, &ID)| {
                     open_row_id(call, IdKind::Delivery, &format!("select.ids[{place}]"), id)
                 };
@@ -127,13 +127,14 @@ impl OutboundDeliverySelector {
             }
             Self::Dead(of) => {
                 let lane = open_row_id(call, IdKind::Lane, "select.dead.endpoint", &of.endpoint)?;
-                let known = lane::get_by_id(call.app, call.tenant, lane::DestinationKind::Webhook, lane).await;
+                let known =
+                    destination::get_by_id(call.app, call.tenant, destination::DestinationKind::Webhook, lane).await;
                 known.map_err(|error| error.with_field_prefix("select.dead.endpoint"))?;
                 ReplaySelection::Dead { lane, since: of.since.map(|at| at.0) }
             }
             Self::DeadTo(of) => {
                 let kind = of.channel.into();
-                let lane = lane::get_single(call.app, call.tenant, kind).await;
+                let lane = destination::get_single(call.app, call.tenant, kind).await;
                 let lane = lane.map_err(|error| error.with_field_prefix("select.deadTo.channel"))?;
                 ReplaySelection::Dead { lane: lane.id, since: of.since.map(|at| at.0) }
             }

@@ -9,16 +9,16 @@ use super::webhook_input::OutboundAlarmInput;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
+use delivery::destination;
+use delivery::destination::{DeliveryState, DestinationKind, DestinationSettings};
 use delivery::dispatch;
-use delivery::lane;
-use delivery::lane::{DeliveryState, DestinationKind, DestinationSettings};
 use delivery::mail;
 
 /// The SMTP server that sends the tenant's mail.
-pub struct MailRelay(Box<lane::Lane>);
+pub struct MailRelay(Box<destination::Lane>);
 
-impl From<lane::Lane> for MailRelay {
-    fn from(of: lane::Lane) -> Self {
+impl From<destination::Lane> for MailRelay {
+    fn from(of: destination::Lane) -> Self {
         Self(Box::new(of))
     }
 }
@@ -53,7 +53,7 @@ impl MailRelay {
 
     /// Sent when the relay is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
-        lane::alarm_settings(&self.0).map(Into::into)
+        destination::alarm_settings(&self.0).map(Into::into)
     }
 
     /// Whether it is used.
@@ -68,7 +68,7 @@ impl MailRelay {
 
     /// End of the pause after five or more failures in a row; null if it is not resting.
     async fn resting_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
-        lane::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
+        destination::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
     }
 
     /// Why the last failed attempt failed, 500 bytes at most.
@@ -78,12 +78,14 @@ impl MailRelay {
 
     /// Due emails that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
+        Ok(to_int(destination::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Emails of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(
+            destination::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?,
+        ))
     }
 }
 
@@ -132,7 +134,7 @@ impl MailQuery {
     /// The tenant's mail relay, or null. ADMIN.
     async fn mail_relay(&self, ctx: &Context<'_>) -> Result<Option<MailRelay>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        Ok(lane::find_single(call.app, call.tenant, DestinationKind::Email).await?.map(Into::into))
+        Ok(destination::find_single(call.app, call.tenant, DestinationKind::Email).await?.map(Into::into))
     }
 }
 
@@ -162,10 +164,10 @@ impl MailMutation {
     ) -> Result<MailRelay> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
-        let relay = lane::get_single(call.app, call.tenant, DestinationKind::Email).await?;
+        let relay = destination::get_single(call.app, call.tenant, DestinationKind::Email).await?;
         Ok(match to {
-            MailRelaySwitch::On => lane::resume(call.app, call.tenant, DestinationKind::Email, relay.id).await?,
-            MailRelaySwitch::Off => lane::pause(call.app, call.tenant, DestinationKind::Email, relay.id).await?,
+            MailRelaySwitch::On => destination::resume(call.app, call.tenant, DestinationKind::Email, relay.id).await?,
+            MailRelaySwitch::Off => destination::pause(call.app, call.tenant, DestinationKind::Email, relay.id).await?,
         }
         .into())
     }
@@ -174,7 +176,7 @@ impl MailMutation {
     async fn delete_mail_relay(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
-        let Some(relay) = lane::find_single(call.app, call.tenant, DestinationKind::Email).await? else {
+        let Some(relay) = destination::find_single(call.app, call.tenant, DestinationKind::Email).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
         let is_gone = dispatch::delete_destination(call.app, call.tenant, DestinationKind::Email, relay.id).await?;

@@ -1,10 +1,10 @@
 //! Outbound destinations (webhook endpoints, mail relay, WeChat account, Web Push sender) and their deliveries.
 
 mod delivery;
+mod delivery_counts;
 mod delivery_input;
-mod figures;
 mod mail;
-mod push;
+mod web_push;
 mod webhook;
 mod webhook_input;
 mod wechat;
@@ -13,12 +13,12 @@ use async_graphql::ID;
 
 use super::context::CallContext;
 use base::error::{Error, Result};
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
-pub use figures::{DeliveryCountLoader, NotificationDeliveries};
+pub use delivery_counts::{DeliveryCountLoader, NotificationDeliveries};
 pub use mail::{MailMutation, MailQuery, MailRelay};
-pub use push::{PushMutation, PushQuery, WebPush};
+pub use web_push::{PushMutation, PushQuery, WebPush};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 pub use wechat::{WeChatAccount, WeChatMutation, WeChatQuery};
 

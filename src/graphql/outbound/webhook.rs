@@ -10,12 +10,12 @@ use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
 use base::error::Error;
-use delivery::lane;
+use delivery::destination;
 use delivery::webhook;
 use delivery::webhook::DeliveryState;
 use model::alarm::AlarmTarget;
 use model::delivery::EVENTS;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 
 /// Whether a webhook endpoint, mail relay, WeChat account or Web Push sender is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]
@@ -97,7 +97,7 @@ impl WebhookEndpoint {
 
     /// End of the pause after five or more failures in a row; null if it is not resting.
     async fn resting_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
-        lane::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
+        destination::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
     }
 
     /// End of the last attempt.
@@ -117,12 +117,14 @@ impl WebhookEndpoint {
 
     /// Deliveries that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
+        Ok(to_int(destination::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Deliveries of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(
+            destination::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?,
+        ))
     }
 
     /// Until then requests are also signed with the previous secret; null if there is none.
@@ -162,7 +164,7 @@ impl WebhookQuery {
     /// The tenant's webhook endpoints, oldest first. ADMIN.
     async fn webhook_endpoints(&self, ctx: &Context<'_>) -> Result<Vec<WebhookEndpoint>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        Ok(lane::list_by_kind(call.app, call.tenant, lane::DestinationKind::Webhook)
+        Ok(destination::list_by_kind(call.app, call.tenant, destination::DestinationKind::Webhook)
             .await?
             .into_iter()
             .map(Into::into)
@@ -177,7 +179,9 @@ impl WebhookQuery {
     ) -> Result<Option<WebhookEndpoint>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         let Some((_, row)) = call.tenant.seal.decode(IdKind::Lane, &id) else { return Ok(None) };
-        Ok(lane::find_by_id(call.app, call.tenant, lane::DestinationKind::Webhook, row).await?.map(Into::into))
+        Ok(destination::find_by_id(call.app, call.tenant, destination::DestinationKind::Webhook, row)
+            .await?
+            .map(Into::into))
     }
 }
 
@@ -235,7 +239,7 @@ impl WebhookMutation {
     ) -> Result<WebhookEndpoint> {
         let (call, row) = open_endpoint_id(ctx, &id)?;
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
-        let paused = lane::pause(call.app, call.tenant, lane::DestinationKind::Webhook, row).await;
+        let paused = destination::pause(call.app, call.tenant, destination::DestinationKind::Webhook, row).await;
         Ok(paused.map_err(add_endpoint_id(&id))?.into())
     }
 
@@ -247,7 +251,7 @@ impl WebhookMutation {
     ) -> Result<WebhookEndpoint> {
         let (call, row) = open_endpoint_id(ctx, &id)?;
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
-        let resumed = lane::resume(call.app, call.tenant, lane::DestinationKind::Webhook, row).await;
+        let resumed = destination::resume(call.app, call.tenant, destination::DestinationKind::Webhook, row).await;
         Ok(resumed.map_err(add_endpoint_id(&id))?.into())
     }
 
@@ -262,7 +266,7 @@ impl WebhookMutation {
             return Ok(DeletePayload { deleted_id: None });
         };
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
-        let is_gone = lane::delete(call.app, call.tenant, lane::DestinationKind::Webhook, row).await?;
+        let is_gone = destination::delete(call.app, call.tenant, destination::DestinationKind::Webhook, row).await?;
         Ok(DeletePayload { deleted_id: is_gone.then_some(id) })
     }
 
@@ -276,7 +280,7 @@ impl WebhookMutation {
         let (call, row) = open_endpoint_id(ctx, &id)?;
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
         let pinged = webhook::ping(&call.app.delivery, call.tenant, row).await.map_err(add_endpoint_id(&id))?;
-        Ok(OutboundDelivery::of_kind(lane::DestinationKind::Webhook, pinged))
+        Ok(OutboundDelivery::of_kind(destination::DestinationKind::Webhook, pinged))
     }
 }
 

@@ -9,16 +9,16 @@ use super::webhook_input::OutboundAlarmInput;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
+use delivery::destination;
+use delivery::destination::{DeliveryState, DestinationKind, DestinationSettings};
 use delivery::dispatch;
-use delivery::lane;
-use delivery::lane::{DeliveryState, DestinationKind, DestinationSettings};
 use delivery::wechat;
 
 /// The WeChat official account that sends template messages to the users who follow it.
-pub struct WeChatAccount(Box<lane::Lane>);
+pub struct WeChatAccount(Box<destination::Lane>);
 
-impl From<lane::Lane> for WeChatAccount {
-    fn from(of: lane::Lane) -> Self {
+impl From<destination::Lane> for WeChatAccount {
+    fn from(of: destination::Lane) -> Self {
         Self(Box::new(of))
     }
 }
@@ -43,7 +43,7 @@ impl WeChatAccount {
 
     /// Sent when the account is disabled. Null if only the log and the metrics report it.
     async fn alarm(&self) -> Option<OutboundAlarm> {
-        lane::alarm_settings(&self.0).map(Into::into)
+        destination::alarm_settings(&self.0).map(Into::into)
     }
 
     /// Whether it is used.
@@ -59,7 +59,7 @@ impl WeChatAccount {
     /// End of the pause after five or more failures in a row, or after WeChat's daily quota, which renews at midnight
     /// in Shanghai; null if it is not resting.
     async fn resting_until(&self, ctx: &Context<'_>) -> Option<DateTimeScalar> {
-        lane::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
+        destination::back_off_until(CallContext::from_context(ctx).app, &self.0).map(Into::into)
     }
 
     /// Why the last failed attempt failed, with WeChat's code; 500 bytes at most.
@@ -69,12 +69,14 @@ impl WeChatAccount {
 
     /// Due messages that wait for their first or next attempt.
     async fn pending_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(lane::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
+        Ok(to_int(destination::count_pending_deliveries(CallContext::from_context(ctx).app, &self.0).await?))
     }
 
     /// Messages of the retention window that were given up.
     async fn dead_count(&self, ctx: &Context<'_>) -> Result<i32> {
-        Ok(to_int(lane::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?))
+        Ok(to_int(
+            destination::count_deliveries(CallContext::from_context(ctx).app, &self.0, DeliveryState::Dead).await?,
+        ))
     }
 }
 
@@ -118,7 +120,7 @@ impl WeChatQuery {
     /// The tenant's WeChat account, or null. ADMIN.
     async fn we_chat_account(&self, ctx: &Context<'_>) -> Result<Option<WeChatAccount>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        Ok(lane::find_single(call.app, call.tenant, DestinationKind::WeChat).await?.map(Into::into))
+        Ok(destination::find_single(call.app, call.tenant, DestinationKind::WeChat).await?.map(Into::into))
     }
 }
 
@@ -149,10 +151,14 @@ impl WeChatMutation {
     ) -> Result<WeChatAccount> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
-        let account = lane::get_single(call.app, call.tenant, DestinationKind::WeChat).await?;
+        let account = destination::get_single(call.app, call.tenant, DestinationKind::WeChat).await?;
         Ok(match to {
-            WeChatAccountSwitch::On => lane::resume(call.app, call.tenant, DestinationKind::WeChat, account.id).await?,
-            WeChatAccountSwitch::Off => lane::pause(call.app, call.tenant, DestinationKind::WeChat, account.id).await?,
+            WeChatAccountSwitch::On => {
+                destination::resume(call.app, call.tenant, DestinationKind::WeChat, account.id).await?
+            }
+            WeChatAccountSwitch::Off => {
+                destination::pause(call.app, call.tenant, DestinationKind::WeChat, account.id).await?
+            }
         }
         .into())
     }
@@ -162,7 +168,7 @@ impl WeChatMutation {
     async fn delete_we_chat_account(&self, ctx: &Context<'_>) -> Result<DeletePayload> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit::<&str>(ctx, SubjectKind::Tenant, &[]);
-        let Some(account) = lane::find_single(call.app, call.tenant, DestinationKind::WeChat).await? else {
+        let Some(account) = destination::find_single(call.app, call.tenant, DestinationKind::WeChat).await? else {
             return Ok(DeletePayload { deleted_id: None });
         };
         let is_gone = dispatch::delete_destination(call.app, call.tenant, DestinationKind::WeChat, account.id).await?;

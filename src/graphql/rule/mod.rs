@@ -16,7 +16,7 @@ use super::context::{ADMIN, CallContext, STAFF};
 use self::source::RuleSource;
 use base::error::Error;
 use input::NotificationRuleInput;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 use report::ReportRuleRowsInput;
 use run::RuleRun;
 use trial::TryRulePayload;

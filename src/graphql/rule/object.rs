@@ -7,12 +7,12 @@ use super::run::RuleRun;
 use crate::graphql::catalogue::MessageType;
 use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_connection};
 use crate::graphql::context::CallContext;
+use crate::graphql::inline::InlineObject;
 use crate::graphql::notification::SentNotification;
-use crate::graphql::plain::InlineObject;
 use crate::graphql::scalars::{DateTimeScalar, to_int};
 use base::error::Error;
 use domain::catalogue;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
 use rules::RowAudience;
 
 names!(OpenNotifications, "RuleNotificationConnection", "RuleNotificationEdge");

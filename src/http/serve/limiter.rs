@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use super::files;
 use crate::app::App;
-use crate::http::counts::KeyCounts;
+use crate::http::key_counters::KeyCounts;
 use model::network::CallerNetwork;
 
 /// The most connections to the listener for health and metrics.

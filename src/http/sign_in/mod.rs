@@ -4,7 +4,7 @@
 
 mod cookie;
 mod page;
-pub mod shown;
+pub mod session_cookie;
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -16,8 +16,8 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::answer::{JSON, error_response, refused_response};
 use super::asset::ALWAYS;
+use super::response::{JSON, error_response, refused_response};
 use super::server::Server;
 use crate::graphql::{PublicRoute, RateScope};
 use auth::{ATTEMPT_SECONDS, CallbackQuery, SignIn, SignInRefusal, SignInSession};
@@ -51,8 +51,8 @@ pub fn routes() -> Router<Server> {
 
 /// Whether sign-in is set up, and the current session.
 async fn show_session(State(server): State<Server>, headers: HeaderMap) -> Response {
-    let session = match shown::read_session(&server, &headers) {
-        Some(session) => match shown::check_not_ended(&server, session).await {
+    let session = match session_cookie::read_session(&server, &headers) {
+        Some(session) => match session_cookie::check_not_ended(&server, session).await {
             Ok(session) => Some(session_json(&session)),
             Err(Error::Unauthenticated(_)) => None,
             Err(error) => return unavailable_response(&error),
@@ -139,14 +139,14 @@ async fn end_session(
 ) -> Response {
     let Some(sign_in) = &server.app.sign_in else { return StatusCode::NOT_FOUND.into_response() };
     let public = sign_in.public_url();
-    if let Err(error) = shown::check_desk_origin(&headers, public) {
+    if let Err(error) = session_cookie::check_desk_origin(&headers, public) {
         return error_response(JSON, StatusCode::FORBIDDEN, &error);
     }
     if let Err(answer) = charge_sign_in(&server, &RateScope::for_route(PublicRoute::SignOut, network)).await {
         return answer;
     }
     // The cookies stay if the session cannot be ended, so that the user can try again.
-    if let Some(session) = shown::read_session(&server, &headers)
+    if let Some(session) = session_cookie::read_session(&server, &headers)
         && let Err(error) = ended_session::end(&server.app, &session.id, session.claims.exp.saturating_mul(1000)).await
     {
         return unavailable_response(&error);

@@ -4,9 +4,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use minijinja::{Environment, context};
 
-use crate::http::answer::REQUEST_ID;
 use crate::http::asset::ALWAYS;
 use crate::http::console::{OPENERS, new_nonce};
+use crate::http::response::REQUEST_ID;
 use auth::SignInRefusal;
 use base::config::PublicUrl;
 use base::error::{Error, Result};

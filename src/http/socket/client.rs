@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::close::{CloseReason, CloseStatus};
 use crate::app::App;
 use crate::graphql::Viewer;
-use crate::http::caller::{RequestCredentials, verify_credentials};
+use crate::http::credentials::{RequestCredentials, verify_credentials};
 use crate::http::server::Server;
 use crate::http::session::{OpenSession, SessionCredential, SessionPermit};
 use base::error::{Error, Result};

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::graphql::StreamResponse;
-use crate::http::answer::is_refused;
 use crate::http::json;
 use crate::http::request::build_request;
+use crate::http::response::is_refused;
 use base::error::Error;
 
 /// The answer to `connection_init`.

@@ -30,8 +30,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
 use tracing::{Instrument, Span};
 
-use super::answer::{JSON, error_json, error_response};
-use super::caller::{RequestCredentials, client_origin, read_socket_credentials};
+use super::credentials::{RequestCredentials, client_origin, read_socket_credentials};
+use super::response::{JSON, error_json, error_response};
 use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionPermit;

@@ -119,7 +119,7 @@ on_every_database! {
         app.advance(TimeDelta::minutes(30));
         assert_eq!(publish_due(&app.app).await.unwrap(), 3);
         assert_eq!(app.user("ada").overview().await, ["news: 0 (-)", "= 0"]);
-        domain::tally::update_counters(&app.app).await.unwrap();
+        domain::counters::update_counters(&app.app).await.unwrap();
         for id in [&all["id"], &named["id"], &message["sendMessage"]["notification"]["id"]] {
             let sent = look_at(&operator, id).await;
             assert_eq!((sent["status"].as_str(), &sent["stats"]["deliveredCount"]), (Some("EXPIRED"), &json!(0)));

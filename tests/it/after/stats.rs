@@ -1,7 +1,7 @@
 //! How many users a notification addressed, reached, and was read by.
 
 use chrono::TimeDelta;
-use domain::tally::update_counters;
+use domain::counters::update_counters;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
 

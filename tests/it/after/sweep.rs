@@ -1,9 +1,9 @@
 //! Data past the retention window is deleted, and no count is wrong in the meantime.
 
 use chrono::TimeDelta;
-use domain::tally::update_counters;
+use domain::counters::update_counters;
 use futures_util::future::{join, join_all};
-use maintenance::chore::sweep::{SweepCounts, sweep_all};
+use maintenance::scheduled::sweep::{SweepCounts, sweep_all};
 use sea_orm::{EntityTrait, PaginatorTrait};
 use serde_json::{Value, json};
 

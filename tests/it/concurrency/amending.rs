@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::{notification, tally};
+use domain::{counters, notification};
 use futures_util::future::{join, join_all, join3};
-use maintenance::chore::sweep;
+use maintenance::scheduled::sweep;
 use serde_json::{Value, json};
 
 use super::{reminder, rounds, second_node};
@@ -58,7 +58,7 @@ on_every_database! {
             }
         }
         sweep::sweep_all(&app.app.delivery).await.expect("what is old goes");
-        tally::update_counters(&app.app).await.expect("all are counted");
+        counters::update_counters(&app.app).await.expect("all are counted");
         check_stats(app, &sent, &readers).await;
     }
 }
@@ -183,7 +183,7 @@ async fn work(node: &TestApp, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         notification::publish_due(&node.app).await.expect("what is due goes out");
         sweep::sweep_all(&node.app.delivery).await.expect("what is old goes");
-        tally::update_counters(&node.app).await.expect("all are counted");
+        counters::update_counters(&node.app).await.expect("all are counted");
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use domain::tenant;
 use futures_util::future::{join, join_all};
-use maintenance::chore::pending;
 use maintenance::privacy;
+use maintenance::scheduled::pending_jobs;
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ on_every_database! {
                 assert!(says || !is_there && !is_unfinished, "the same call again goes on with it");
                 assert!(!says || cut.is_err(), "what is done is not there");
             } else {
-                pending::run_due_jobs(&other.app).await.unwrap();
+                pending_jobs::run_due_jobs(&other.app).await.unwrap();
                 assert_eq!(privacy::erase_user(&app.app, &acme, "ada").await.unwrap(), is_there);
             }
             assert_eq!(left(app).await, Vec::<String>::new());
@@ -100,7 +100,7 @@ on_every_database! {
         app.service().announce("release", everyone(), "read by Ada").await;
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         app.service().ask("mutation { eraseUser(id: \"ada\") { erasedId } }", json!({})).await;
-        domain::tally::update_counters(&app.app).await.unwrap();
+        domain::counters::update_counters(&app.app).await.unwrap();
         let query = "{ sentNotifications(first: 1) { nodes { stats { deliveredCount readCount } } } }";
         let stats = app.admin().ask(query, json!({})).await["sentNotifications"]["nodes"][0]["stats"].take();
         assert_eq!(stats, json!({ "deliveredCount": 1, "readCount": 1 }));

@@ -1,8 +1,8 @@
 //! Groups that are created and deleted, and members who join and leave, while others send.
 
-use domain::tally;
+use domain::counters;
 use futures_util::future::{join, join_all};
-use maintenance::chore::pending;
+use maintenance::scheduled::pending_jobs;
 use serde_json::{Value, json};
 
 use super::{rounds, second_node};
@@ -78,21 +78,21 @@ on_every_database! {
         service.ask("mutation { deleteUserGroup(code: \"crew\") { deletedId } other: deleteUserGroup(code: \"quiet\") { deletedId } }", json!({})).await;
 
         // The rows stay until they are counted.
-        pending::run_due_jobs(&app.app).await.unwrap();
+        pending_jobs::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 4);
-        tally::update_counters(&app.app).await.unwrap();
+        counters::update_counters(&app.app).await.unwrap();
         app.advance(chrono::TimeDelta::minutes(1));
-        pending::run_due_jobs(&app.app).await.unwrap();
+        pending_jobs::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 2, "those of bob and cyd, who have not looked");
         assert_eq!(many(app, "inbox_item").await, 1, "nobody else's inbox was made");
 
         assert_eq!(app.user("bob").titles(json!({})).await, ["to the crew"]);
         app.advance(chrono::TimeDelta::hours(2));
-        pending::run_due_jobs(&app.app).await.unwrap();
+        pending_jobs::run_due_jobs(&app.app).await.unwrap();
         assert_eq!(many(app, "subscription").await, 1);
         app.advance(chrono::TimeDelta::days(31));
-        maintenance::chore::sweep::sweep_all(&app.app.delivery).await.unwrap();
-        pending::run_due_jobs(&app.app).await.unwrap();
+        maintenance::scheduled::sweep::sweep_all(&app.app.delivery).await.unwrap();
+        pending_jobs::run_due_jobs(&app.app).await.unwrap();
         assert_eq!((many(app, "subscription").await, many(app, "job").await), (0, 0));
         assert_eq!(many(app, "channel WHERE kind <> 0").await, 0);
         assert_eq!(many(app, "users WHERE subscription_count <> 0").await, 0);

@@ -7,7 +7,7 @@ use auth::CallerRole;
 use chrono::TimeDelta;
 use cluster::hub::Notice;
 use futures_util::future::join_all;
-use maintenance::chore::ScheduledTask;
+use maintenance::scheduled::ScheduledTask;
 use sea_orm::EntityTrait;
 use serde_json::{Value, json};
 use tokio::sync::Notify;

@@ -1,7 +1,7 @@
 //! Emails that a relay cannot deliver to one recipient, and the date of emails.
 
 use chrono::{DateTime, TimeDelta};
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::inbox::{address, define, letters, save_relay};

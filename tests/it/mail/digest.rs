@@ -3,7 +3,7 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

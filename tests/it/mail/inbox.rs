@@ -1,9 +1,9 @@
 //! Emails about inbox items to users who have not seen them there.
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use domain::notification::publish_due;
-use maintenance::chore::sweep::sweep_all;
+use maintenance::scheduled::sweep::sweep_all;
 use serde_json::{Value, json};
 
 use crate::after::{announce, retract, update};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::json;
 
 use super::digest::listed;

@@ -1,7 +1,7 @@
 //! Nothing is sent to a user in their quiet hours.
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::inbox::{address, define, letters, save_relay};

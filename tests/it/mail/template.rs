@@ -1,6 +1,6 @@
 //! Emails with templates of their own instead of the items' text.
 
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::inbox::{address, save_relay};

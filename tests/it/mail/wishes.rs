@@ -4,7 +4,7 @@ use auth::CallerRole;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

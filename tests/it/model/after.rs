@@ -1,8 +1,8 @@
 //! What can happen to a notification after it was sent, the requests for that, and the operators' view of all sent
 //! notifications.
 
-use domain::tally;
-use maintenance::chore::sweep;
+use domain::counters;
+use maintenance::scheduled::sweep;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -120,7 +120,7 @@ impl<'a> Driver<'a> {
 
     /// Counts, and compares all sent notifications with the model, newest first.
     pub async fn compare_sent(&self) -> Result<(), String> {
-        tally::update_counters(&self.app.app).await.map_err(|error| error.to_string())?;
+        counters::update_counters(&self.app.app).await.map_err(|error| error.to_string())?;
         let observed = self.sent(&Value::Null).await;
         let kept = self.model.sent.iter().enumerate().rev().filter(|(_, sent)| !sent.is_swept);
         let lines: Vec<String> = observed.iter().map(|of| self.observed_line(of)).collect();

@@ -269,7 +269,7 @@ async fn restored(kind: Kind) {
     assert_eq!(app.admin().ask(find, json!({ "id": old[3] })).await["sentNotification"]["title"], "before 3");
     assert_eq!(app.user("ada").ask(mark, json!({ "ids": known })).await["markRead"]["changedCount"], 10);
     assert_eq!(unread().await, 2000);
-    domain::tally::update_counters(&app.app).await.unwrap();
+    domain::counters::update_counters(&app.app).await.unwrap();
     let stats = "query($id: ID!) { sentNotification(id: $id) { stats { deliveredCount readCount audienceSize } } }";
     let counted = app.admin().ask(stats, json!({ "id": old[3] })).await;
     assert_eq!(counted["sentNotification"]["stats"]["readCount"], 1);

@@ -6,7 +6,7 @@ use base::clock::{Clock, to_date_time};
 use base::error::Error;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::notification::publish_due;
-use maintenance::chore::sweep;
+use maintenance::scheduled::sweep;
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 use tower::ServiceExt;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use base::clock::{Clock, to_date_time};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use domain::tally;
+use domain::counters;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
@@ -143,7 +143,7 @@ on_every_database! {
         ada.mark("markUnread", json!({ "ids": [nodes[2]["id"]] })).await;
         import(app, "notifications.csv", &notifications, &[]);
         assert_eq!(ada.overview().await, ["news: 1 (six)", "offer: 1 (four)", "= 2"]);
-        tally::update_counters(&app.app).await.unwrap();
+        counters::update_counters(&app.app).await.unwrap();
         let stats = "{ sentNotifications(first: 9) { nodes { title createdAt stats { audienceSize deliveredCount readCount } } } }";
         let sent = app.admin().ask(stats, json!({})).await;
         let sent: Vec<String> = sent["sentNotifications"]["nodes"].as_array().unwrap().iter().map(|of| {

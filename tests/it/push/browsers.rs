@@ -1,7 +1,7 @@
 //! Which browsers of a user receive push messages.
 
 use auth::CallerRole;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::service::Service;

@@ -158,7 +158,7 @@ async fn a_session_that_was_ended_counts_nowhere() {
         let kept = async || entity::ended_session::Entity::find().all(&app.app.db.read).await.unwrap().len();
         assert_eq!(kept().await, 1);
         app.advance(TimeDelta::hours(9));
-        maintenance::chore::sweep::sweep_all(&app.app.delivery).await.unwrap();
+        maintenance::scheduled::sweep::sweep_all(&app.app.delivery).await.unwrap();
         assert_eq!(kept().await, 0);
     })
     .await;

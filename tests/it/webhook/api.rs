@@ -1,8 +1,8 @@
 //! Endpoints as operators create them, and which roles see which fields.
 
 use auth::CallerRole;
-use delivery::outbound::DeliveryWorkers;
-use maintenance::chore::sweep;
+use delivery::workers::DeliveryWorkers;
+use maintenance::scheduled::sweep;
 use serde_json::{Value, json};
 
 use super::{CREATE, act, create, deliveries, look_at, number, settle, with_endpoint};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use domain::notification::publish_due;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::receiver::{Answer, Receiver};
@@ -47,7 +47,7 @@ on_every_database! {
         // Other tenants' figures do not count here, nor do events of endpoints and items, although they use the same
         // numbers.
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
-        domain::tally::update_counters(&app.app).await.unwrap();
+        domain::counters::update_counters(&app.app).await.unwrap();
         settle(app, &lanes).await;
         receiver.answers(Answer::Status(500));
         app.service().message("news", "ben", "not taken").await;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
-use domain::tally::update_counters;
-use maintenance::chore::sweep::sweep_all;
+use delivery::workers::DeliveryWorkers;
+use domain::counters::update_counters;
+use maintenance::scheduled::sweep::sweep_all;
 use serde_json::{Value, json};
 
 use super::receiver::{Answer, Got, Receiver};

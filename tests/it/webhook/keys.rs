@@ -1,7 +1,7 @@
 //! Replacement of the key that encrypts secrets.
 
-use delivery::outbound::DeliveryWorkers;
-use maintenance::chore::sweep;
+use delivery::workers::DeliveryWorkers;
+use maintenance::scheduled::sweep;
 use serde_json::json;
 
 use super::{create, deliveries, look_at, number, settle, with_endpoint};

@@ -1,7 +1,7 @@
 //! The WeChat account, and which of its fields each role can see.
 
 use auth::CallerRole;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::server::{Answer, Server};

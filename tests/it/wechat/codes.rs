@@ -1,7 +1,7 @@
 //! WeChat's error codes, and how the server reacts to each.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::server::Answer;

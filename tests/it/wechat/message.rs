@@ -1,7 +1,7 @@
 //! The content of a WeChat message, and its recipients.
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
+use delivery::workers::DeliveryWorkers;
 use serde_json::{Value, json};
 
 use super::{deliveries, follow, furnished};

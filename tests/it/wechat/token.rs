@@ -1,8 +1,8 @@
 //! The access token of the account.
 
 use chrono::TimeDelta;
-use delivery::outbound::DeliveryWorkers;
-use maintenance::chore::sweep::sweep_all;
+use delivery::workers::DeliveryWorkers;
+use maintenance::scheduled::sweep::sweep_all;
 use serde_json::json;
 
 use super::server::Answer;

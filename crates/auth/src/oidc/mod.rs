@@ -3,10 +3,10 @@
 //! State between two requests is kept in cookies, encrypted with a key derived from `TIDINGS_SECRET`, so any node can
 //! handle the next request. The database stores only sessions that were ended early (`domain::ended_session`).
 
-mod person;
+mod claims_mapping;
 mod provider;
 mod refusal;
-mod sealed;
+mod sealed_cookie;
 
 use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
@@ -21,11 +21,11 @@ use super::TokenClaims;
 use base::config::{PublicUrl, SignInConfig};
 use base::error::{Error, Result};
 use base::fair_semaphore::FairSemaphore;
+use claims_mapping::IdentifiedPerson;
 use model::network::CallerNetwork;
-use person::IdentifiedPerson;
 use provider::OidcProvider;
 pub use refusal::SignInRefusal;
-use sealed::{CookieCipher, CookieKind};
+use sealed_cookie::{CookieCipher, CookieKind};
 
 /// How long a user may take at the provider, in seconds.
 pub const ATTEMPT_SECONDS: i64 = 10 * 60;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::person::{EMAIL, VERIFIED};
+use super::claims_mapping::{EMAIL, VERIFIED};
 use super::refusal::SignInRefusal;
 use crate::claims;
 use crate::fetch::{error_chain, fetch_text, new_client, read_text};

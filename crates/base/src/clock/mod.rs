@@ -1,6 +1,6 @@
 //! Clocks: a node's own, which tests can set, and the one that all nodes share.
 
-mod agreed;
+mod shared;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 /// Milliseconds since 1970, as in the tables.
 pub type Millis = i64;
 
-pub use agreed::SharedClock;
+pub use shared::SharedClock;
 
 /// The clock of one node.
 #[derive(Clone, Debug, Default)]

@@ -8,10 +8,10 @@ mod keys;
 mod limits;
 mod log;
 mod oidc;
-mod public;
+mod public_url;
 mod sources;
+mod transport;
 mod wechat;
-mod wire;
 
 use std::path::PathBuf;
 
@@ -28,10 +28,10 @@ pub use keys::{KEY_BYTES, KeysConfig};
 pub use limits::LimitsConfig;
 pub use log::{LogConfig, LogFormat};
 pub use oidc::{OidcConfig, SignInConfig, TenantSource};
-pub use public::{PublicConfig, PublicUrl, is_confidential};
+pub use public_url::{PublicConfig, PublicUrl, is_confidential};
 pub use sources::{SourceSettings, SourcesConfig};
+pub use transport::WireConfig;
 pub use wechat::WeChatConfig;
-pub use wire::WireConfig;
 
 /// Minimum bytes of a secret of HS256 tokens (RFC 7518, section 3.2).
 const SECRET_BYTES: usize = 32;

@@ -1,13 +1,13 @@
 //! Errors, by how callers can react to them.
 
-mod ailment;
+mod database_failure;
 
 use std::error::Error as StdError;
 
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 
 use crate::telemetry::metrics::POOL_TIMEOUTS;
-pub use ailment::DatabaseFailure;
+pub use database_failure::DatabaseFailure;
 
 /// The result of every fallible function of the server.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

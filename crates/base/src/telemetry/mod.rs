@@ -3,8 +3,8 @@
 //! Spans of the target `tidings::trace` go to the collector, and to the log only on request. Without a collector
 //! nothing listens to them, and such a span costs one check of a flag.
 
+pub mod activity;
 pub mod metrics;
-pub mod pulse;
 
 use std::io::IsTerminal;
 

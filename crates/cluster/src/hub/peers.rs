@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use base::clock::Millis;
-use base::telemetry::pulse::{ActivityTracker, TenantActivity};
+use base::telemetry::activity::{ActivityTracker, TenantActivity};
 
 /// After this long without a heartbeat, a node counts as ended.
 pub(super) const FORGET: Duration = Duration::from_mins(1);

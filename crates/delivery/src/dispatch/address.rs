@@ -4,7 +4,7 @@ use entity::contact::{Column, Entity as Contacts};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
 
-use crate::lane::{AttemptOutcome, Delivery, FailureScope};
+use crate::destination::{AttemptOutcome, Delivery, FailureScope};
 use base::clock::Millis;
 use base::error::Result;
 use domain::user;

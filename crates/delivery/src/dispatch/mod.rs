@@ -12,29 +12,29 @@
 
 mod address;
 pub mod digest;
-mod expand;
+mod fan_out;
 mod prepare;
-mod statement;
-mod take;
+mod queries;
+mod schedule;
 
 use entity::dispatch::{Column, Entity as Dispatches};
 use entity::prelude::*;
 
-use super::lane::{self, DestinationKind};
+use super::destination::{self, DestinationKind};
 use base::error::Result;
 use domain::tenant::Tenant;
 use store::Store;
 use store::transaction;
 
 pub use address::record_results;
-pub use expand::fan_out;
+pub use fan_out::fan_out;
 pub use prepare::{DueItem, prepare_deliveries};
-pub use statement::AddressedItem;
-pub use take::{first_due_at, schedule_dispatches};
+pub use queries::AddressedItem;
+pub use schedule::{first_due_at, schedule_dispatches};
 
 /// Deletes a destination that reaches users, with its deliveries, dispatches and digests. Returns whether it existed.
 pub async fn delete_destination(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<bool> {
-    let is_gone = lane::delete(store, tenant, kind, id).await?;
+    let is_gone = destination::delete(store, tenant, kind, id).await?;
     transaction!(store.db, |txn| {
         Dispatches::delete_of_tenant(tenant.id).filter(Column::LaneId.eq(id)).exec(txn).await?;
         Ok(())

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use entity::ids::Seq;
 
-use super::statement::{AddressSelection, AddressedItem, select_items};
-use crate::lane::{Delivery, Lane, PreparedDelivery};
+use super::queries::{AddressSelection, AddressedItem, select_items};
+use crate::destination::{Delivery, Lane, PreparedDelivery};
 use base::error::Result;
 use domain::notification;
 use domain::notification::NotificationState;

@@ -1,9 +1,9 @@
 //! Writes letters from items in their current state.
 
 use super::unsubscribe;
+use crate::destination::{Lane, absolute_link};
 use crate::dispatch::DueItem;
 use crate::dispatch::digest::DigestContent;
-use crate::lane::{Lane, absolute_link};
 use base::error::Result;
 use base::text::{character_count, close_directions, shorten_trimmed};
 use domain::tenant::Tenant;

@@ -7,11 +7,11 @@ mod letter;
 mod relay;
 pub mod unsubscribe;
 
-use super::dispatch::{self, digest};
-use super::lane::{
+use super::destination::{
     AttemptOutcome, Delivery, DeliveryEvent, DestinationKind, FailureScope, Lane, Lease, LogRange, PreparedDelivery,
     Transport,
 };
+use super::dispatch::{self, digest};
 use crate::DeliveryContext;
 use base::clock::Millis;
 use base::error::Result;

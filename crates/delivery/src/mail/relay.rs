@@ -1,11 +1,11 @@
 //! A tenant's mail relay.
 
 use crate::DeliveryContext;
-use entity::lane::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Lanes};
 use entity::prelude::*;
 
-use crate::lane;
-use crate::lane::{DestinationKind, DestinationSettings, Lane, vault_owner};
+use crate::destination;
+use crate::destination::{DestinationKind, DestinationSettings, Lane, vault_owner};
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use outside::mail::SmtpRelay;
@@ -45,7 +45,7 @@ pub async fn save_relay(context: &DeliveryContext, tenant: &Tenant, change: &Rel
         to.col_expr(Column::Secret, Expr::val(sealed)).exec(txn).await?;
         Ok(of.id)
     })?;
-    lane::get_by_id(context, tenant, DestinationKind::Email, id).await
+    destination::get_by_id(context, tenant, DestinationKind::Email, id).await
 }
 
 /// A relay's URL without user name and password.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use entity::ids::{TypeId, UserId};
 
-use crate::lane;
+use crate::destination;
 use base::error::{Error, Result};
 use domain::catalogue;
 use domain::preference;
@@ -17,8 +17,8 @@ use domain::tenant::Tenant;
 use domain::user;
 use domain::user::UserProfile;
 use model::catalogue::MessageType;
-use model::check;
-use model::seal::IdKind;
+use model::id_cipher::IdKind;
+use model::validate;
 use outside::mail::URL_BYTES;
 use store::Store;
 
@@ -51,7 +51,7 @@ pub(super) fn unsubscribe_link(store: &Store, tenant: &Tenant, user: UserId, of:
 
 /// The target of a link, by the tenant's code and the id. `None` if the link is invalid or the user no longer exists.
 pub async fn find_request(store: &Store, tenant: &str, id: &str) -> Result<Option<UnsubscribeRequest>> {
-    if check::identifier("tenant", tenant).is_err() {
+    if validate::identifier("tenant", tenant).is_err() {
         return Ok(None);
     }
     let tenant = match tenant::get_existing(store, tenant).await {
@@ -72,7 +72,7 @@ pub async fn find_request(store: &Store, tenant: &str, id: &str) -> Result<Optio
 /// Switches email off for the user and these types, except mandatory ones. The inbox does not change.
 pub async fn apply_request(store: &Store, of: &UnsubscribeRequest) -> Result<()> {
     let off = |of: &Arc<MessageType>| {
-        (lane::DestinationKind::Email, PreferenceChange { code: of.code.clone(), enabled: Some(false) })
+        (destination::DestinationKind::Email, PreferenceChange { code: of.code.clone(), enabled: Some(false) })
     };
     let channels = of.types.iter().filter(|of| !of.mandatory).map(off).collect();
     let changes = PreferenceChanges { channels, ..PreferenceChanges::default() };

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::DeliveryContext;
-use crate::lane::{AttemptOutcome, FailureScope, vault_owner};
+use crate::destination::{AttemptOutcome, FailureScope, vault_owner};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;

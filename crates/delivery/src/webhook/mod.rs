@@ -1,13 +1,13 @@
 //! Webhooks: sends a tenant's events to its own or third-party servers. The destination is an endpoint.
 
 mod attempt;
-mod items;
 mod payload;
 mod ping;
+mod read_batches;
 mod save;
-mod take;
+mod schedule;
 
-use super::lane::{
+use super::destination::{
     self, AttemptOutcome, DestinationKind, Lane, LogRange, NewDelivery, PreparedDelivery, Transport, insert_deliveries,
     mark_due,
 };
@@ -18,10 +18,12 @@ use domain::tenant::Tenant;
 use store::Store;
 use store::Transaction;
 
-pub use super::lane::{Delivery, DeliveryEvent, DeliveryState, DestinationState, Lane as Endpoint, alarm_settings};
+pub use super::destination::{
+    Delivery, DeliveryEvent, DeliveryState, DestinationState, Lane as Endpoint, alarm_settings,
+};
 pub use attempt::WebhookClient;
-pub use items::delete_old_batches;
 pub use ping::ping;
+pub use read_batches::delete_old_batches;
 pub use save::{EndpointChange, EndpointWithSecret, create, rotate_secret, update};
 
 /// The most endpoints of a tenant.
@@ -51,7 +53,7 @@ impl Transport for WebhookTransport {
         lane: &Lane,
         part: LogRange,
     ) -> Result<()> {
-        take::schedule_deliveries(txn, tenant, lane, part).await
+        schedule::schedule_deliveries(txn, tenant, lane, part).await
     }
 
     async fn prepare_deliveries(
@@ -84,5 +86,5 @@ impl Transport for WebhookTransport {
 }
 
 async fn get_endpoint(store: &Store, tenant: &Tenant, id: i64) -> Result<Endpoint> {
-    lane::get_by_id(store, tenant, DestinationKind::Webhook, id).await
+    destination::get_by_id(store, tenant, DestinationKind::Webhook, id).await
 }

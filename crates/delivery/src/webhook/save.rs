@@ -1,17 +1,17 @@
 //! Creates and changes endpoints.
 
 use crate::DeliveryContext;
-use entity::lane::{ActiveModel, Column, Entity as Lanes};
+use entity::destination::{ActiveModel, Column, Entity as Lanes};
 use entity::prelude::*;
 
 use super::{DeliveryEvent, DestinationKind, DestinationState, ENDPOINTS, Endpoint, get_endpoint};
-use crate::lane::{lock_for_update, lock_log_end, reset_failures, vault_owner};
+use crate::destination::{lock_for_update, lock_log_end, reset_failures, vault_owner};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use domain::{catalogue, notification};
 use model::alarm::AlarmTarget;
-use model::check;
+use model::validate;
 use model::webhook::SigningSecret;
 use store::{PendingAudit, transaction};
 
@@ -127,7 +127,7 @@ fn event_bits(events: &[DeliveryEvent]) -> i64 {
 /// Validates the settings and returns the normalized URL.
 async fn check_change(context: &DeliveryContext, tenant: &Tenant, change: &EndpointChange) -> Result<Option<String>> {
     if let Some(events) = &change.events {
-        check::at_most("events", events.len(), EVENTS)?;
+        validate::at_most("events", events.len(), EVENTS)?;
         if events.is_empty() {
             return Err(Error::bad_input("events", "must have at least one event"));
         }

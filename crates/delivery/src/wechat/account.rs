@@ -1,11 +1,11 @@
 //! A tenant's WeChat official account.
 
 use crate::DeliveryContext;
-use entity::lane::Column;
+use entity::destination::Column;
 use entity::prelude::*;
 
-use crate::lane;
-use crate::lane::{DestinationKind, DestinationSettings, Lane, vault_owner};
+use crate::destination;
+use crate::destination::{DestinationKind, DestinationSettings, Lane, vault_owner};
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
@@ -36,5 +36,5 @@ pub async fn save_account(context: &DeliveryContext, tenant: &Tenant, change: &A
         to.col_expr(Column::Secret, Expr::val(sealed)).exec(txn).await?;
         Ok(of.id)
     })?;
-    lane::get_by_id(context, tenant, DestinationKind::WeChat, id).await
+    destination::get_by_id(context, tenant, DestinationKind::WeChat, id).await
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use entity::ids::TypeId;
 
+use crate::destination::{Lane, absolute_link};
 use crate::dispatch::DueItem;
-use crate::lane::{Lane, absolute_link};
-use model::check;
 use model::template::TemplateFlaw;
+use model::validate;
 use model::wechat::CompiledWeChatTemplate;
 use outside::wechat::WeChatMessage;
 
@@ -28,7 +28,7 @@ impl MessageTemplates {
             .map_err(Clone::clone)?
             .render(&due.content.variables_with_texts())
             .map_err(template_error)?;
-        let link = filled.link.or_else(|| due.content.link()).filter(|link| check::is_link(link));
+        let link = filled.link.or_else(|| due.content.link()).filter(|link| validate::is_link(link));
         Ok(WeChatMessage {
             to: due.item.address.clone(),
             template: template.id.clone(),

@@ -7,10 +7,10 @@ mod account;
 mod message;
 mod token;
 
-use super::dispatch;
-use super::lane::{
+use super::destination::{
     AttemptOutcome, Delivery, DestinationKind, FailureScope, Lane, Lease, LogRange, PreparedDelivery, Transport,
 };
+use super::dispatch;
 use crate::DeliveryContext;
 use base::clock::Millis;
 use base::error::Result;
@@ -130,7 +130,7 @@ fn until_midnight(now: Millis) -> Millis {
 #[cfg(test)]
 mod tests {
     use super::{AHEAD, DAY, failure_outcome, until_midnight};
-    use crate::lane::FailureScope;
+    use crate::destination::FailureScope;
     use outside::wechat::{FailureVerdict, WeChatFailure};
 
     #[test]

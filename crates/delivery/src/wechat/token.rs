@@ -7,12 +7,12 @@
 use crate::DeliveryContext;
 use std::fmt::{self, Debug, Formatter};
 
-use entity::lane::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Lanes};
 use entity::prelude::*;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::lane::{Lane, vault_owner};
+use crate::destination::{Lane, vault_owner};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;

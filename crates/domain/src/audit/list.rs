@@ -11,7 +11,7 @@ use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
 use model::actor::StaffActor;
-use model::slice::{ListEnd, PageRange};
+use model::list_page::{ListEnd, PageRange};
 use store::Store;
 
 /// The most entries, and the most notifications, that a page examines.

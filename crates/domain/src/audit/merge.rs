@@ -2,7 +2,7 @@
 
 use super::AuditRecord;
 use base::clock::Millis;
-use model::slice::{ListEnd, PageRange};
+use model::list_page::{ListEnd, PageRange};
 
 /// A cut through both lists: the acts after the cut are older, with an entry id or notification id below these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

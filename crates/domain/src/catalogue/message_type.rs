@@ -11,13 +11,13 @@ use entity::prelude::*;
 use entity::user::{self, Entity as User};
 use sea_orm::QueryTrait;
 
-use super::statement;
+use super::queries;
 use super::version::increment_version;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
 use model::catalogue::{DeliveryRule, MessageType, TYPES};
-use model::check;
 use model::template::{EmailTemplate, ItemTemplate};
+use model::validate;
 use model::wechat::WeChatTemplate;
 use store::Store;
 use store::{Transaction, transaction};
@@ -54,7 +54,7 @@ pub async fn save(store: &Store, tenant: &Tenant, change: &TypeChange) -> Result
         if usize::try_from(many).unwrap_or(usize::MAX) > TYPES {
             return Err(Error::Conflict(format!("a tenant has at most {TYPES} message types")));
         }
-        let saved = statement::find_message_type(txn, tenant, &change.code).await?;
+        let saved = queries::find_message_type(txn, tenant, &change.code).await?;
         let saved = saved.ok_or_else(|| Error::internal("a saved message type is missing"))?;
         save_rules(txn, tenant, saved.id, &change.delivery).await
     })
@@ -104,10 +104,10 @@ async fn save_rules(txn: &Transaction, tenant: &Tenant, of: TypeId, rules: &[Del
 /// `CONFLICT` if notifications of the type exist, because their items would have no type. Incrementing the version
 /// first locks the tenant's row, so that no send can come in between.
 pub async fn delete(store: &Store, tenant: &Tenant, code: &str) -> Result<Option<TypeId>> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
-        let Some(found) = statement::find_message_type(txn, tenant, code).await? else { return Ok(None) };
+        let Some(found) = queries::find_message_type(txn, tenant, code).await? else { return Ok(None) };
         if found.used == 1 {
             let message = format!("the message type {code:?} cannot be deleted, because notifications of it exist");
             return Err(Error::Conflict(message));

@@ -9,8 +9,8 @@
 
 pub mod action;
 mod message_type;
+mod queries;
 mod reason;
-mod statement;
 mod target_type;
 mod version;
 mod view_code;

@@ -8,7 +8,7 @@ use entity::reason::{Column, Entity as Reason};
 use super::version::increment_version;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
-use model::check;
+use model::validate;
 use store::Store;
 use store::transaction;
 
@@ -17,12 +17,12 @@ const ACTIONS: usize = 100;
 
 /// Creates a reason or changes its actions. Existing subscriptions stay as they are.
 pub async fn save(store: &Store, tenant: &Tenant, code: &str, actions: Vec<String>) -> Result<()> {
-    check::identifier("code", code)?;
-    check::at_most("actions", actions.len(), ACTIONS)?;
+    validate::identifier("code", code)?;
+    validate::at_most("actions", actions.len(), ACTIONS)?;
     if actions.is_empty() {
         return Err(Error::bad_input("actions", "must name at least one action"));
     }
-    check::identifiers("actions", &actions)?;
+    validate::identifiers("actions", &actions)?;
     let actions = serde_json::to_string(&actions).map_err(Error::internal)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
@@ -35,7 +35,7 @@ pub async fn save(store: &Store, tenant: &Tenant, code: &str, actions: Vec<Strin
 
 /// Deletes a reason. Existing subscriptions stay. Returns false if there is no such reason.
 pub async fn delete(store: &Store, tenant: &Tenant, code: &str) -> Result<bool> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
         let delete = Reason::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));

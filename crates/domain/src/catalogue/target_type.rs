@@ -9,7 +9,7 @@ use entity::tenant;
 use super::version::increment_version;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
-use model::check;
+use model::validate;
 use store::Store;
 use store::transaction;
 
@@ -27,7 +27,7 @@ pub struct TargetType {
 ///
 /// `CONFLICT` beyond 1,000 target types.
 pub async fn save(store: &Store, tenant: &Tenant, TargetType { code, subscription_policy }: &TargetType) -> Result<()> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
         let columns = [Column::TenantId, Column::Code, Column::SubscriptionPolicy];
@@ -44,7 +44,7 @@ pub async fn save(store: &Store, tenant: &Tenant, TargetType { code, subscriptio
 /// Deletes a target type, so that users can no longer subscribe to its targets by themselves. Existing subscriptions
 /// stay. Returns false if there is no such type.
 pub async fn delete(store: &Store, tenant: &Tenant, code: &str) -> Result<bool> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
         let delete = Type::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));

@@ -8,7 +8,7 @@ use entity::view_code::{Column, Entity as Code};
 use super::version::increment_version;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
-use model::check;
+use model::validate;
 use store::Store;
 use store::transaction;
 
@@ -27,7 +27,7 @@ pub struct ViewCode {
 ///
 /// `CONFLICT` beyond 1,000 codes.
 pub async fn save(store: &Store, tenant: &Tenant, ViewCode { code, is_open }: &ViewCode) -> Result<()> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
         let columns = [Column::TenantId, Column::Code, Column::IsOpen];
@@ -43,7 +43,7 @@ pub async fn save(store: &Store, tenant: &Tenant, ViewCode { code, is_open }: &V
 
 /// Deletes a view code, which closes its views; their members stay. Returns false if there is no such code.
 pub async fn delete(store: &Store, tenant: &Tenant, code: &str) -> Result<bool> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     transaction!(store.db, |txn| {
         increment_version(txn, tenant, store.now()).await?;
         let delete = Code::delete_of_tenant(tenant.id).filter(Column::Code.eq(code));

@@ -12,7 +12,7 @@ use entity::publication::{self, Entity as Publication};
 use entity::subscription::{self, Entity as Subscription};
 use entity::tenant;
 
-use super::{ChannelCode, ChannelKind, find_audiences, listen};
+use super::{ChannelCode, ChannelKind, find_audiences, subscriptions};
 use crate::job;
 use crate::job::{JobProgress, LockedJob};
 use crate::tenant::Tenant;
@@ -62,7 +62,7 @@ pub async fn run_step(txn: &Transaction, tenant: &Tenant, job: &LockedJob, now: 
     let some = some.select_only().column(subscription::Column::UserId);
     let users = some.into_tuple::<UserId>().all(txn).await?;
     if let Some(last) = users.last() {
-        listen::remove_from_closed(txn, channel, &users, newest).await?;
+        subscriptions::remove_from_closed(txn, channel, &users, newest).await?;
         return Ok(JobProgress::At { place: last.0, due_at: 0 });
     }
     if listeners.one(txn).await?.is_some() {

@@ -7,12 +7,12 @@ use entity::ids::{ChannelId, UserId};
 use entity::prelude::*;
 
 use super::permit::{PermitIssuer, PermitSubject};
-use super::{ChannelCode, ChannelKind, listen, open_channels};
+use super::{ChannelCode, ChannelKind, open_channels, subscriptions};
 use crate::tenant::Tenant;
 use crate::user;
 use crate::user::PerformedBy;
 use base::error::{Error, Result};
-use model::slice::PageRange;
+use model::list_page::PageRange;
 use store::Store;
 use store::transaction;
 
@@ -38,7 +38,7 @@ pub async fn follow(
         let begun = transaction!(store.db, |txn| {
             user::lock_users(txn, tenant, &[actor]).await?;
             let channels = open_channels(txn, tenant, &[ChannelCode::Actor(actor.0)], now).await?;
-            listen::subscribe_user(txn, tenant, permit, follower, &channels, now).await
+            subscriptions::subscribe_user(txn, tenant, permit, follower, &channels, now).await
         })?;
         if begun.is_some() {
             return Ok(actor);
@@ -52,9 +52,9 @@ pub async fn unfollow(store: &Store, tenant: &Tenant, follower: UserId, actor: U
     let Some(audience) = super::find_audiences(&store.db.read, tenant, &[code]).await?.into_values().next() else {
         return Ok(());
     };
-    listen::sync_before_unsubscribing(store, tenant, &[follower], &[audience.channel]).await?;
+    subscriptions::sync_before_unsubscribing(store, tenant, &[follower], &[audience.channel]).await?;
     let now = store.now();
-    transaction!(store.db, |txn| listen::end_subscriptions(txn, tenant, &[follower], &[audience.channel], now)
+    transaction!(store.db, |txn| subscriptions::end_subscriptions(txn, tenant, &[follower], &[audience.channel], now)
         .await
         .map(drop))
 }
@@ -65,8 +65,9 @@ pub async fn list_following(
     user: UserId,
     slice: PageRange<ChannelId>,
 ) -> Result<(Vec<(ChannelId, UserId)>, bool)> {
-    let followed =
-        listen::select_page(user, ChannelKind::Actor, slice).column(channel::Column::Id).column(channel::Column::Code);
+    let followed = subscriptions::select_page(user, ChannelKind::Actor, slice)
+        .column(channel::Column::Id)
+        .column(channel::Column::Code);
     let (rows, goes_on) = slice.make_page(followed.into_tuple::<(ChannelId, String)>().all(&store.db.read).await?);
     let rows = rows.into_iter().map(|(id, code)| Ok((id, UserId(code.parse().map_err(Error::internal)?))));
     Ok((rows.collect::<Result<_>>()?, goes_on))

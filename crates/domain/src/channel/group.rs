@@ -9,12 +9,12 @@ use entity::prelude::*;
 use entity::subscription::{self, Entity as Subscription};
 use sea_orm::Select;
 
-use super::{ChannelKind, close, listen};
+use super::{ChannelKind, close, subscriptions};
 use crate::tenant::Tenant;
 use crate::user;
 use base::error::{Error, Result};
-use model::check;
-use model::slice::{ListEnd, PageRange};
+use model::list_page::{ListEnd, PageRange};
+use model::validate;
 use store::Store;
 use store::{Transaction, transaction};
 
@@ -89,16 +89,16 @@ async fn query_by_codes(
 
 /// The group with this code, or `NOT_FOUND`.
 pub async fn find(store: &Store, tenant: &Tenant, code: &str) -> Result<GroupChannel> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     let found = find_by_codes(&store.db.read, tenant, &[code.to_owned()]).await?.remove(code);
     found.ok_or_else(|| Error::not_found("group", code))
 }
 
 /// Creates a group or changes its title.
 pub async fn save(store: &Store, tenant: &Tenant, code: &str, title: Option<&str>) -> Result<GroupChannel> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     if let Some(title) = title {
-        check::title("title", title)?;
+        validate::title("title", title)?;
     }
     let now = store.now();
     transaction!(store.db, |txn| {
@@ -115,7 +115,7 @@ pub async fn save(store: &Store, tenant: &Tenant, code: &str, title: Option<&str
 /// The cost does not depend on the number of members. The closed channel stays, so that members still get earlier
 /// announcements. A new group with the same code starts empty.
 pub async fn delete(store: &Store, tenant: &Tenant, code: &str) -> Result<Option<ChannelId>> {
-    check::identifier("code", code)?;
+    validate::identifier("code", code)?;
     let now = store.now();
     transaction!(store.db, |txn| {
         let group =
@@ -134,8 +134,8 @@ pub async fn delete(store: &Store, tenant: &Tenant, code: &str) -> Result<Option
 /// At most 10,000 users, in transactions of 512. If the call fails, some may already be members; repeating it adds the
 /// rest.
 pub async fn add_members(store: &Store, tenant: &Tenant, code: &str, users: &[String]) -> Result<GroupChannel> {
-    check::at_most("users", users.len(), MEMBERS)?;
-    check::identifiers("users", users)?;
+    validate::at_most("users", users.len(), MEMBERS)?;
+    validate::identifiers("users", users)?;
     let group = find(store, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
         user::retry_if_erased(|| add_batch(store, tenant, code, chunk)).await?;
@@ -151,15 +151,16 @@ async fn add_batch(store: &Store, tenant: &Tenant, code: &str, users: &[String])
     transaction!(store.db, |txn| {
         let group = lock_by_codes(txn, tenant, &[code.to_owned()]).await?.remove(code);
         let channel = group.ok_or_else(|| Error::not_found("group", code))?.channel;
-        listen::lock_and_subscribe(txn, tenant, &users.iter().map(|user| (*user, channel)).collect(), now).await?;
+        subscriptions::lock_and_subscribe(txn, tenant, &users.iter().map(|user| (*user, channel)).collect(), now)
+            .await?;
         Ok(())
     })
 }
 
 /// Removes users from a group. They keep earlier announcements. The same limits as [`add_members`].
 pub async fn remove_members(store: &Store, tenant: &Tenant, code: &str, users: &[String]) -> Result<GroupChannel> {
-    check::at_most("users", users.len(), MEMBERS)?;
-    check::identifiers("users", users)?;
+    validate::at_most("users", users.len(), MEMBERS)?;
+    validate::identifiers("users", users)?;
     let group = find(store, tenant, code).await?;
     for chunk in users.chunks(MEMBERS_PER_TRANSACTION) {
         Box::pin(user::retry_if_erased(|| remove_batch(store, tenant, group.channel, chunk))).await?;
@@ -170,9 +171,9 @@ pub async fn remove_members(store: &Store, tenant: &Tenant, code: &str, users: &
 async fn remove_batch(store: &Store, tenant: &Tenant, channel: ChannelId, users: &[String]) -> Result<()> {
     let mut users: Vec<UserId> = user::find_existing(store, tenant, users).await?.into_values().collect();
     users.sort_unstable();
-    listen::sync_before_unsubscribing(store, tenant, &users, &[channel]).await?;
+    subscriptions::sync_before_unsubscribing(store, tenant, &users, &[channel]).await?;
     let now = store.now();
-    transaction!(store.db, |txn| listen::end_subscriptions(txn, tenant, &users, &[channel], now).await.map(drop))
+    transaction!(store.db, |txn| subscriptions::end_subscriptions(txn, tenant, &users, &[channel], now).await.map(drop))
 }
 
 /// The number of members of each group.

@@ -5,11 +5,11 @@
 mod close;
 mod follow;
 mod group;
-mod listen;
 mod permit;
-mod statement;
+mod queries;
+mod subscriptions;
 mod sweep;
-mod target;
+mod target_subscription;
 
 use std::collections::HashMap;
 
@@ -33,9 +33,9 @@ pub use group::{
     save as save_group,
 };
 pub use model::channel::{ActionTarget, ChannelCode};
-pub use statement::{MembershipCounts, count_memberships};
+pub use queries::{MembershipCounts, count_memberships};
 pub use sweep::sweep;
-pub use target::{
+pub use target_subscription::{
     ActionChoice, ListenerId, SubscribeOutcome, SubscriptionRequest, TopicSubscription, count_new_subscriptions,
     find_subscription, list_subscriptions, resolve_actions, subscribe, subscribe_all, unsubscribe,
 };

@@ -4,7 +4,7 @@ use entity::channel::{Column, Entity as Channel};
 use entity::ids::ChannelId;
 use entity::prelude::*;
 
-use super::{ChannelKind, statement};
+use super::{ChannelKind, queries};
 use crate::tenant::Tenant;
 use base::error::Result;
 use store::Store;
@@ -37,7 +37,7 @@ async fn next_unused(
     kind: ChannelKind,
     after: &str,
 ) -> Result<(Option<String>, Vec<ChannelId>)> {
-    let next = statement::next_candidates(&store.db.read, tenant, kind, after).await?;
+    let next = queries::next_candidates(&store.db.read, tenant, kind, after).await?;
     let unused = next.iter().filter(|channel| channel.is_unused == 1).map(|channel| channel.id).collect();
     let last = next.into_iter().nth(LIST - 1).map(|channel| channel.code);
     Ok((last, unused))
@@ -46,5 +46,5 @@ async fn next_unused(
 async fn lock_and_delete(txn: &Transaction, channels: &[ChannelId]) -> Result<u64> {
     let held = Channel::find().filter(Column::Id.is_in_list(txn, channels)).order_by_asc(Column::Id);
     held.for_update(txn).all(txn).await?;
-    statement::delete_unused(txn, channels).await
+    queries::delete_unused(txn, channels).await
 }

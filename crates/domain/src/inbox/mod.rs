@@ -3,12 +3,12 @@
 //! Every read first checks whether the inbox is behind the log (`standing`), syncs it if so (`sync`), and then reads
 //! only `inbox_item` (`page`, and `overview` next door). `mark` changes the state.
 
-mod amend;
+mod amendments;
+pub mod freshness;
 pub mod item;
+pub mod list;
 pub mod mark;
-pub mod page;
-pub mod shelf;
-pub mod standing;
+pub mod ranges;
 pub mod sync;
 
 pub use item::UserItem;

@@ -1,6 +1,6 @@
 //! Alarms: announcements that tell a group of the tenant about a problem.
 
-use super::raise::{PreparedSend, prepare_send};
+use super::send_for_rule::{PreparedSend, prepare_send};
 use super::{Addressees, NotificationContent, NotificationInput};
 use crate::catalogue::Catalogue;
 use crate::channel;

@@ -10,9 +10,10 @@ use entity::tenant::{self, Entity as Tenants};
 use sea_orm::sea_query::ExprTrait;
 
 use super::draft::check_instants;
-use super::envelope::expiry_time;
+use super::routing::expiry_time;
 use super::{
-    Notification, NotificationContent, NotificationRow, NotificationState, find_by_id, schedule, select_rows, webhook,
+    Notification, NotificationContent, NotificationRow, NotificationState, change_webhooks, find_by_id, schedule,
+    select_rows,
 };
 use crate::catalogue;
 use crate::catalogue::Catalogue;
@@ -158,7 +159,7 @@ async fn apply_patch(
         return append_amendment(txn, tenant, seq).await;
     }
     if is_new_text {
-        webhook::record_text_amendment(txn, tenant, of.id, now).await?;
+        change_webhooks::record_text_amendment(txn, tenant, of.id, now).await?;
     }
     txn.notify(Notice { items: vec![seq], ..Notice::for_tenant(tenant.id) });
     Ok(None)

@@ -6,11 +6,11 @@ use entity::ids::{Seq, UserId};
 use sea_orm::ConnectionTrait;
 
 use super::draft::NotificationDraft;
-use super::envelope::NotificationRouting;
-use super::key::EarlierSend;
+use super::idempotency::EarlierSend;
 use super::publish::{self, NewPublication};
+use super::routing::NotificationRouting;
 use super::write::{self, AllocationRequest, LogAllocation};
-use super::{Notification, find_by_keys, schedule, state};
+use super::{Notification, find_by_keys, imported_state, schedule};
 use crate::tenant::Tenant;
 use crate::user;
 use base::clock::Millis;
@@ -84,7 +84,7 @@ pub(super) async fn write_batch(
             let count = of.seq.and_then(|seq| delivered.get(&seq));
             of.delivered_count = count.copied().unwrap_or(of.delivered_count);
         }
-        state::store_imported_state(txn, tenant, &new, &written).await?;
+        imported_state::store_imported_state(txn, tenant, &new, &written).await?;
         schedule::store_schedule(txn, tenant, &new, &written).await?;
     }
     let outcome = |fate| match fate {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use entity::ids::{ActionId, UserId};
 
-use super::envelope::{NotificationRouting, RecipientIds, find_message_type};
+use super::idempotency::{ContentFingerprint, EarlierSend, IdempotencyKey};
 use super::input::{Addressees, ImportedState, NotificationInput};
-use super::key::{ContentFingerprint, EarlierSend, IdempotencyKey};
+use super::routing::{NotificationRouting, RecipientIds, find_message_type};
 use super::{DirectAudience, NotificationKind, find_by_keys, grouped, strict};
 use crate::catalogue;
 use crate::catalogue::{Catalogue, MessageType, action};
@@ -18,9 +18,9 @@ use crate::user::PerformedBy;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use model::actor::StaffActor;
-use model::check;
 use model::content::NotificationContent;
 use model::notification::RuleOrigin;
+use model::validate;
 use store::Store;
 
 /// The most users that one notification names.
@@ -182,10 +182,10 @@ fn check_input(by: PerformedBy<'_>, input: &NotificationInput, catalogue: &Catal
     }
     input.content.check(&kind).map_err(|error| error.with_field_prefix("content"))?;
     if let Some(sender) = &input.sender {
-        check::identifier("sender", sender)?;
+        validate::identifier("sender", sender)?;
     }
     if let Some(key) = &input.idempotency_key {
-        check::identifier("idempotencyKey", key)?;
+        validate::identifier("idempotencyKey", key)?;
     }
     check_instants(input.publish_at.filter(|at| *at > now), input.expires_at, now)?;
     if let Some(past) = &input.past {
@@ -229,24 +229,24 @@ pub(super) fn check_addressees(addressees: &Addressees) -> Result<()> {
     match addressees {
         Addressees::Everyone => Ok(()),
         Addressees::Groups(codes) => {
-            check::at_most("audience.groups", codes.len(), NAMED_GROUPS)?;
+            validate::at_most("audience.groups", codes.len(), NAMED_GROUPS)?;
             if codes.is_empty() {
                 return Err(Error::bad_input("audience.groups", "must name at least one group"));
             }
-            check::identifiers("audience.groups", codes)
+            validate::identifiers("audience.groups", codes)
         }
         Addressees::Users(ids) => {
-            check::at_most("audience.users", ids.len(), NAMED_USERS)?;
+            validate::at_most("audience.users", ids.len(), NAMED_USERS)?;
             if ids.is_empty() {
                 return Err(Error::bad_input("audience.users", "must name at least one user"));
             }
-            check::identifiers("audience.users", ids)
+            validate::identifiers("audience.users", ids)
         }
-        Addressees::Receiver(id) => check::identifier("receiver", id),
+        Addressees::Receiver(id) => validate::identifier("receiver", id),
         Addressees::Subscribers { target_type, target_id, action } => {
-            check::identifier("target.type", target_type)?;
-            check::identifier("target.externalId", target_id)?;
-            check::identifier("action", action)
+            validate::identifier("target.type", target_type)?;
+            validate::identifier("target.externalId", target_id)?;
+            validate::identifier("action", action)
         }
     }
 }

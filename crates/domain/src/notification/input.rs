@@ -6,9 +6,9 @@ use base::clock::Millis;
 use base::error::{Error, Result};
 use model::actor::StaffActor;
 use model::channel::ActionTarget;
-use model::check;
 use model::content::NotificationContent;
 use model::notification::RuleOrigin;
+use model::validate;
 
 /// A notification that a caller wants to send.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl ImportedState {
         if let Some(target) = &self.target {
             target.check()?;
         }
-        self.action.as_ref().map_or(Ok(()), |action| check::identifier("action", action))
+        self.action.as_ref().map_or(Ok(()), |action| validate::identifier("action", action))
     }
 }
 

@@ -19,9 +19,9 @@ use crate::tenant::Tenant;
 use crate::user;
 use base::clock::Millis;
 use base::error::{Error, Result};
-use model::check;
-use model::slice::{ListEnd, PageRange};
+use model::list_page::{ListEnd, PageRange};
 use model::user::fold_case;
+use model::validate;
 use store::Store;
 
 /// The most notifications that a page scans, if its filter has no index.
@@ -109,7 +109,7 @@ pub async fn list_page(
     let rows: Vec<NotificationRow> = match &filter.text {
         None => walk.limit_query(found).limit(many as u64).into_model().all(db).await?,
         Some(text) => {
-            check::title("filter.text", text)?;
+            validate::title("filter.text", text)?;
             let text: String = fold_case(text.trim()).collect();
             let TitleMatches { ids, stopped_at } =
                 search_titles(db, &catalogue, (&walk, found), (&text, budget), many).await?;
@@ -155,7 +155,7 @@ async fn apply_filter(
         }
     }
     if let Some(sender) = &filter.sender {
-        check::identifier("filter.sender", sender)?;
+        validate::identifier("filter.sender", sender)?;
         // A user that the tenant does not know has sent nothing.
         let known = user::find_existing(store, tenant, std::slice::from_ref(sender)).await?;
         found = found.filter(Column::SenderId.is_in_list(db, &known.into_values().collect::<Vec<_>>()));

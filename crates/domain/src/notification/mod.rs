@@ -4,25 +4,25 @@ mod alarm;
 mod amend;
 mod audience;
 mod batch;
-mod bring;
+mod change_webhooks;
 mod commit;
 mod draft;
-mod envelope;
 mod explain;
 mod grouped;
+mod idempotency;
+mod import;
+mod imported_state;
 mod input;
-mod key;
 mod list;
-mod pace;
 mod publish;
-mod raise;
+mod queries;
+mod recipient_view;
+mod routing;
 mod schedule;
 mod send;
-mod show;
-mod state;
-mod statement;
+mod send_for_rule;
+mod send_rate;
 mod strict;
-mod webhook;
 mod write;
 
 use entity::action;
@@ -34,7 +34,7 @@ use super::catalogue::{self, Catalogue};
 use super::channel::ActionTarget;
 use super::tenant::Tenant;
 use base::error::{Error, Result};
-use key::EarlierSend;
+use idempotency::EarlierSend;
 use model::actor::StaffActor;
 use store::Store;
 
@@ -42,19 +42,19 @@ pub use alarm::{check_alarm, prepare_alarm};
 pub use amend::{NotificationChange, retract, retract_within, update};
 pub use audience::{AudienceEstimate, audience_size};
 pub use batch::OutdatedCatalogue;
-pub use bring::{ImportCounts, SeenMessages, find_invalid, import_messages, preview_import};
 pub use entity::notification::NotificationKind;
 pub use explain::{ConditionResult, DecidingReason, Explanation, InboxCondition, explain};
+pub use idempotency::OF_USERS;
+pub use import::{ImportCounts, SeenMessages, find_invalid, import_messages, preview_import};
 pub use input::{Addressees, ImportedState, NotificationInput};
-pub use key::OF_USERS;
 pub use list::{NotificationPage, SearchBudget, SentFilter, list_by_sender, list_page};
 pub use model::content::{ContentChange, NotificationContent};
 pub use model::notification::{DirectAudience, Notification, NotificationState, RuleOrigin};
-pub use pace::{SendRate, load_send_rate};
-pub use raise::{PreparedSend, check_sendable, prepare_send, record_sent, send_prepared, update_params};
+pub use recipient_view::{DisplayedNotifications, load_for_display, render_content};
 pub use schedule::publish_due;
 pub use send::{SendResult, send};
-pub use show::{DisplayedNotifications, load_for_display, render_content};
+pub use send_for_rule::{PreparedSend, check_sendable, prepare_send, record_sent, send_prepared, update_params};
+pub use send_rate::{SendRate, load_send_rate};
 
 /// The notification with this number.
 pub async fn find_by_id(store: &Store, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {
@@ -132,9 +132,8 @@ fn parse_raised(rule: Option<String>, key: Option<&str>) -> Result<Option<RuleOr
 async fn find_by_keys(db: &impl ConnectionTrait, tenant: &Tenant, keys: &[&str]) -> Result<Vec<(String, EarlierSend)>> {
     let mut found = Vec::new();
     for keys in keys.chunks(LIST) {
-        let some =
-            statement::select_by_keys(db, tenant, keys).fetch_by_name::<statement::KeyedNotification>(db).await?;
-        let kept = |of: statement::KeyedNotification| {
+        let some = queries::select_by_keys(db, tenant, keys).fetch_by_name::<queries::KeyedNotification>(db).await?;
+        let kept = |of: queries::KeyedNotification| {
             (of.idempotency_key, EarlierSend { id: of.id, fingerprint: of.fingerprint, publish_at: of.publish_at })
         };
         found.extend(some.into_iter().map(kept));

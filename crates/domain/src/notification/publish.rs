@@ -8,8 +8,8 @@ use entity::notification::{Column, Entity as Notifications};
 use entity::prelude::*;
 use entity::publication;
 
-use super::envelope::{NotificationRouting, RecipientIds};
-use super::{NotificationKind, statement};
+use super::routing::{NotificationRouting, RecipientIds};
+use super::{NotificationKind, queries};
 use crate::channel;
 use crate::channel::{ChannelAudience, ChannelCode};
 use crate::tenant::Tenant;
@@ -145,10 +145,10 @@ async fn deliver_messages(
     if seqs.is_empty() {
         return Ok(());
     }
-    if statement::insert_message_items(txn, tenant, &seqs, now).await? == seqs.len() as u64 {
+    if queries::insert_message_items(txn, tenant, &seqs, now).await? == seqs.len() as u64 {
         return Ok(());
     }
-    let nobodys = statement::find_undelivered(txn, tenant, &seqs).await?;
+    let nobodys = queries::find_undelivered(txn, tenant, &seqs).await?;
     let undelivered = Notifications::update_of_tenant(tenant.id).filter(Column::Seq.is_in_list(txn, &nobodys));
     undelivered.col_expr(Column::DeliveredCount, Expr::val(0_i64)).exec(txn).await?;
     delivered.extend(nobodys.into_iter().map(|seq| (seq, 0)));
@@ -166,11 +166,11 @@ async fn deliver_announcement(
     let named = of.envelope.named_users();
     let mut made = 0;
     for users in named.chunks(LIST) {
-        made += statement::insert_announcement_items(txn, tenant, of.seq, users, now).await?;
+        made += queries::insert_announcement_items(txn, tenant, of.seq, users, now).await?;
     }
     if !of.envelope.message_type.delivery.is_empty() {
         for users in named.chunks(LIST) {
-            statement::insert_named_users(txn, tenant, of.seq, users).await?;
+            queries::insert_named_users(txn, tenant, of.seq, users).await?;
         }
     }
     if made < named.len() as u64 {

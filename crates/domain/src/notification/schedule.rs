@@ -9,8 +9,8 @@ use sea_orm::sea_query::ExprTrait;
 use tracing::Instrument;
 
 use super::draft::NotificationDraft;
-use super::envelope::NotificationRouting;
 use super::publish::{self, NewPublication};
+use super::routing::NotificationRouting;
 use super::write::{self, AllocationRequest};
 use super::{Notification, NotificationKind, NotificationRow, select_rows};
 use crate::catalogue;

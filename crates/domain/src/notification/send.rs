@@ -11,7 +11,7 @@ use crate::catalogue;
 use crate::tenant::Tenant;
 use crate::user::PerformedBy;
 use base::error::{Error, Result};
-use model::check;
+use model::validate;
 use store::Store;
 
 /// The most notifications of one call.
@@ -40,7 +40,7 @@ pub async fn send(
     inputs: &[NotificationInput],
     path: impl Fn(usize) -> String,
 ) -> Result<Vec<SendResult>> {
-    check::at_most("inputs", inputs.len(), INPUTS)?;
+    validate::at_most("inputs", inputs.len(), INPUTS)?;
     if inputs.is_empty() {
         return Ok(Vec::new());
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::envelope::find_message_type;
 use super::input::{Addressees, NotificationInput};
+use super::routing::find_message_type;
 use crate::catalogue::Catalogue;
 use crate::tenant::Tenant;
 use crate::user;

@@ -7,7 +7,7 @@ use entity::prelude::{ExistingRows, Value, insert};
 use serde_json::Value as Json;
 
 use super::draft::NotificationDraft;
-use super::{Notification, statement};
+use super::{Notification, queries};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::{Error, Result};
@@ -55,8 +55,8 @@ pub(super) async fn allocate_entries(
 ) -> Result<Option<LogAllocation>> {
     let seqs = i64::try_from(take.seqs).map_err(Error::internal)?;
     let ids = i64::try_from(take.ids).map_err(Error::internal)?;
-    let newest = if take.holds_past { statement::newest_entry_at(txn, tenant).await? } else { 0 };
-    let taken = statement::advance_head(txn, tenant, (seqs, ids), take.catalogue_version, (take.at, now)).await?;
+    let newest = if take.holds_past { queries::newest_entry_at(txn, tenant).await? } else { 0 };
+    let taken = queries::advance_head(txn, tenant, (seqs, ids), take.catalogue_version, (take.at, now)).await?;
     Ok(taken.map(|taken| LogAllocation {
         first_seq: taken.last_seq.0 - seqs + 1,
         first_id: taken.last_notification_id - ids + 1,

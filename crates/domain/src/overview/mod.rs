@@ -1,8 +1,8 @@
 //! The overview: unread counts and latest items of every type, in one statement for any number of users and types.
 
-mod question;
-mod reading;
-mod statement;
+mod batched;
+mod queries;
+mod revalidation;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use std::sync::Arc;
 use entity::ids::{Seq, UserId};
 
 use super::catalogue;
-use super::inbox::standing::{self, FreshnessVerdict, ReadBound};
+use super::inbox::freshness::{self, FreshnessVerdict, ReadBound};
 use super::tenant::{Tenant, load_head};
 use super::view;
 use base::error::{Error, Result};
 use store::Store;
 
-use reading::OverviewJob;
+use batched::OverviewJob;
 
-use model::answer::CachedResponse;
 pub use model::overview::{AddResult, BoundedCount, CachedOverview, OverviewRequest, TypeOverview, UserOverview};
-pub use question::{CheckedEntry, count_still_valid, find_doubtful};
-pub use statement::overview_query;
+use model::response_cache::CachedResponse;
+pub use queries::overview_query;
+pub use revalidation::{CheckedEntry, count_still_valid, find_doubtful};
 
 /// Rejects an invalid cap or an unknown type.
 pub async fn check_wish(store: &Store, tenant: &Tenant, wish: &OverviewRequest) -> Result<()> {
@@ -51,7 +51,7 @@ pub async fn load_overviews(
 ) -> Result<HashMap<UserId, UserOverview>> {
     check_cap(wish)?;
     let inbox = OverviewRequest { views: None, ..wish.clone() };
-    let mut overviews = question::recall_valid(store, tenant, users, &inbox).await?;
+    let mut overviews = revalidation::recall_valid(store, tenant, users, &inbox).await?;
     let others: Vec<UserId> = users.iter().filter(|user| !overviews.contains_key(user)).copied().collect();
     if !others.is_empty() {
         overviews.extend(read_from_database(store, tenant, &others, inbox).await?);
@@ -77,7 +77,7 @@ pub async fn find_cached_response(
     request: i64,
 ) -> Result<Option<(Arc<CachedResponse>, Seq)>> {
     let Some(answer) = store.caches.answers.find(user, |of| of.request == request) else { return Ok(None) };
-    let held = question::check_validity(store, tenant, answer.proofs.clone()).await?;
+    let held = revalidation::check_validity(store, tenant, answer.proofs.clone()).await?;
     let cursors: Option<Vec<Seq>> = held.into_iter().collect();
     // All validators hold up to the smallest of these positions, and nothing newer concerns this user.
     Ok(cursors.and_then(|cursors| cursors.into_iter().min()).map(|cursor| (answer, cursor)))
@@ -104,8 +104,8 @@ pub async fn read_from_database(
                 continue;
             }
         };
-        let reading = reading::submit_read(store, tenant, &users, want).await?;
-        match standing::check_or_sync(store, tenant, &reading.standings, &catalogue).await? {
+        let reading = batched::submit_read(store, tenant, &users, want).await?;
+        match freshness::check_or_sync(store, tenant, &reading.standings, &catalogue).await? {
             FreshnessVerdict::Outdated(newer) => catalogue = newer,
             FreshnessVerdict::WereBehind(behind) => {
                 // The results of the other users are valid.

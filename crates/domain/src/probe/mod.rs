@@ -5,6 +5,6 @@
 //! prevents that: the order comes from the right index or from a sort, and PostgreSQL knows without statistics that a
 //! sort costs more.
 
-mod statement;
+mod queries;
 
-pub use statement::{push_by_seqs, push_id_by_key, push_join_at, push_query_begin, push_query_end, select_by_text};
+pub use queries::{push_by_seqs, push_id_by_key, push_join_at, push_query_begin, push_query_end, select_by_text};

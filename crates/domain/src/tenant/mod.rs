@@ -1,6 +1,6 @@
 //! Tenants: the unit of isolation. A tenant is created when a token first names it.
 
-mod statement;
+mod queries;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use tokio::time::timeout;
 
 use base::error::{Error, Result};
-use model::seal::IdCipher;
+use model::id_cipher::IdCipher;
 pub use model::tenant::Tenant;
 use store::transaction;
 use store::{Caches, Store};
@@ -90,7 +90,7 @@ async fn create_tenant(store: &Store, code: &str) -> Result<()> {
     transaction!(store.db, |txn| {
         let row = [code.into(), key.clone().into(), now.into()];
         insert(txn, [Column::Code, Column::IdKey, Column::CreatedAt], vec![row], ExistingRows::Kept).await?;
-        statement::create_everyone_channel(txn, code, now).await
+        queries::create_everyone_channel(txn, code, now).await
     })
 }
 

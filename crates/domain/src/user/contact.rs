@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use entity::contact::{Column, Entity as Contacts, Model};
+use entity::destination::DestinationKind;
 use entity::ids::UserId;
-use entity::lane::DestinationKind;
 use entity::prelude::*;
 
 use super::find_existing;

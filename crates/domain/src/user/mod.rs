@@ -1,10 +1,10 @@
 //! Users: recipients, identified by the backend's own id and created when it is first mentioned.
 
 mod contact;
-mod held;
-mod mention;
+mod lock;
+mod queries;
+mod resolve;
 mod search;
-mod statement;
 
 use std::collections::HashMap;
 
@@ -17,21 +17,21 @@ use super::tenant::{Tenant, load_head};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
-use model::check;
 use model::hours::{ContactHours, DigestTime, QuietPeriod, StoredHours};
+use model::validate;
 use store::Store;
 use store::{PendingAudit, Transaction, transaction};
 
 pub use contact::{
     CONTACTS, ContactAddress, clear_contact_failures, find_contact_ids, find_contact_owner, load_contacts,
 };
-pub use held::{fail_erased, find_missing, lock_users, retry_if_erased};
-pub use mention::{InboxStart, find_existing, find_or_create, find_or_create_one, find_or_create_within};
+pub use lock::{fail_erased, find_missing, lock_users, retry_if_erased};
 use model::user::folded_name;
 pub use model::user::{PerformedBy, UserProfile};
 use model::zone::IanaZone;
+pub use queries::{PrefixField, count_users, select_by_prefix, seq_before};
+pub use resolve::{InboxStart, find_existing, find_or_create, find_or_create_one, find_or_create_within};
 pub use search::search;
-pub use statement::{PrefixField, count_users, select_by_prefix, seq_before};
 
 /// A change of a profile: `None` keeps a field, `Some(None)` clears it.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +90,7 @@ pub async fn record_inbox_seen(txn: &Transaction, tenant: &Tenant, user: UserId,
 
 /// Changes profiles, all or none, and returns the users' rows in the order given.
 pub async fn save_profiles(store: &Store, tenant: &Tenant, changes: Vec<ProfileChange>) -> Result<Vec<UserId>> {
-    check::at_most("inputs", changes.len(), 1000)?;
+    validate::at_most("inputs", changes.len(), 1000)?;
     for (place, change) in changes.iter().enumerate() {
         change.check().map_err(|error| error.with_field_prefix(&format!("inputs[{place}]")))?;
     }
@@ -160,12 +160,12 @@ async fn save_profile(
 impl ProfileChange {
     /// Refuses values that no profile can have.
     pub fn check(&self) -> Result<()> {
-        check::identifier("id", &self.external_id)?;
+        validate::identifier("id", &self.external_id)?;
         if let Some(Some(name)) = &self.name {
-            check::title("name", name)?;
+            validate::title("name", name)?;
         }
         if let Some(Some(url)) = &self.avatar_url {
-            check::link("avatarUrl", url)?;
+            validate::link("avatarUrl", url)?;
         }
         if let Some(Some(locale)) = &self.locale {
             let subtag = |tag: &str| (1..=8).contains(&tag.len()) && tag.chars().all(|c| c.is_ascii_alphanumeric());
@@ -173,7 +173,7 @@ impl ProfileChange {
                 return Err(Error::bad_input("locale", "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
             }
         }
-        check::at_most("contacts", self.contacts.iter().flatten().count(), CONTACTS)?;
+        validate::at_most("contacts", self.contacts.iter().flatten().count(), CONTACTS)?;
         Ok(())
     }
 

@@ -7,15 +7,15 @@ use entity::ids::{UserId, ViewId};
 use entity::prelude::{ExistingRows, Value, insert};
 use entity::view::Column;
 
-use super::{TOUCH, UserView, ViewKey, ViewRow, VisitState, lock_views, statement};
+use super::{TOUCH, UserView, ViewKey, ViewRow, VisitState, lock_views, queries};
 use crate::tenant::Tenant;
 use crate::user;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
-use model::check;
 use model::fingerprint::fingerprint;
 use model::json::canonicalize;
+use model::validate;
 use store::Store;
 use store::{Transaction, transaction};
 
@@ -25,7 +25,7 @@ const ACTIVITIES: usize = 1000;
 /// The most bytes of a preview, written as JSON.
 const PREVIEW_BYTES: usize = 4096;
 
-/// Pairs per lookup; see `statement::push_pairs`.
+/// Pairs per lookup; see `queries::push_pairs`.
 const PAIRS: usize = 128;
 
 /// An event in a view.
@@ -68,7 +68,7 @@ pub async fn record_activities(store: &Store, tenant: &Tenant, activities: &[Vie
 }
 
 async fn prepare_drafts(store: &Store, tenant: &Tenant, activities: &[ViewActivity]) -> Result<Vec<ActivityDraft>> {
-    check::at_most("inputs", activities.len(), ACTIVITIES)?;
+    validate::at_most("inputs", activities.len(), ACTIVITIES)?;
     for (place, activity) in activities.iter().enumerate() {
         check_activity(activity).map_err(|error| error.with_field_prefix(&format!("inputs[{place}]")))?;
     }
@@ -91,12 +91,12 @@ async fn prepare_drafts(store: &Store, tenant: &Tenant, activities: &[ViewActivi
 fn check_activity(activity: &ViewActivity) -> Result<()> {
     activity.view.check().map_err(|error| error.with_field_prefix("view"))?;
     if let Some(actor) = &activity.actor {
-        check::identifier("actor", actor)?;
+        validate::identifier("actor", actor)?;
     }
     if let Some(preview) = &activity.preview {
-        check::body("preview", &preview.to_string(), PREVIEW_BYTES)?;
+        validate::body("preview", &preview.to_string(), PREVIEW_BYTES)?;
     }
-    activity.idempotency_key.as_ref().map_or(Ok(()), |key| check::identifier("idempotencyKey", key))
+    activity.idempotency_key.as_ref().map_or(Ok(()), |key| validate::identifier("idempotencyKey", key))
 }
 
 async fn write_drafts(
@@ -161,7 +161,7 @@ async fn load_used_keys(
     let pairs: Vec<(Value, Value)> = drafts.iter().filter_map(pair).collect();
     let mut used = HashMap::new();
     for pairs in pairs.chunks(PAIRS) {
-        let found = statement::find_used_keys(txn, pairs).await?;
+        let found = queries::find_used_keys(txn, pairs).await?;
         used.extend(found.into_iter().map(|of| ((of.view_id, of.idempotency_key), of.fingerprint)));
     }
     Ok(used)
@@ -218,7 +218,7 @@ async fn load_views(
         drafts.iter().filter_map(of).filter(|pair| !visits.contains_key(pair)).collect();
     let pairs: Vec<(Value, Value)> = unknown.into_iter().map(|(user, view)| (user.into(), view.into())).collect();
     for pairs in pairs.chunks(PAIRS) {
-        let found = statement::find_visits(txn, pairs).await?;
+        let found = queries::find_visits(txn, pairs).await?;
         visits.extend(found.into_iter().map(|of| ((of.user_id, of.view_id), of.visit)));
     }
     let view = |draft: &ActivityDraft| {

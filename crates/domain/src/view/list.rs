@@ -6,11 +6,11 @@ use entity::ids::{UserId, ViewId};
 use entity::prelude::*;
 use entity::view_visit::{Column, Entity as Visits, Relation};
 
-use super::statement::{self, ListedView, ViewFilter};
+use super::queries::{self, ListedView, ViewFilter};
 use super::{UnreadViews, UserView, ViewKey, ViewWithVisit};
 use crate::tenant::Tenant;
 use base::error::Result;
-use model::check;
+use model::validate;
 use store::Store;
 
 /// The most views of one list.
@@ -27,7 +27,7 @@ pub enum ViewListing {
 
 /// Refuses invalid keys, and more than 200.
 pub fn check_keys(keys: &[ViewKey]) -> Result<()> {
-    check::at_most("keys", keys.len(), VIEWS)?;
+    validate::at_most("keys", keys.len(), VIEWS)?;
     let within = |(place, key): (usize, &ViewKey)| {
         key.check().map_err(|error| error.with_field_prefix(&format!("keys[{place}]")))
     };
@@ -43,12 +43,12 @@ pub async fn load_lists(
 ) -> Result<HashMap<UserId, Vec<UserView>>> {
     let listed: Vec<ListedView> = match listing {
         ViewListing::Newest(first) => {
-            let newest = statement::load_newest(store, users, *first, ViewFilter::All).await?;
+            let newest = queries::load_newest(store, users, *first, ViewFilter::All).await?;
             newest.into_iter().map(|of| of.listed).collect()
         }
         ViewListing::These(keys) => {
             check_keys(keys)?;
-            let mut these = statement::load_by_keys(store, tenant, users, keys).await?;
+            let mut these = queries::load_by_keys(store, tenant, users, keys).await?;
             these.sort_by_cached_key(|of| keys.iter().position(|key| *key == of.row.key));
             these
         }
@@ -71,7 +71,7 @@ pub async fn list_after(store: &Store, user: UserId, view: ViewId, many: usize) 
 /// The unread counts of users, each with the first unread views. Users without anything unread are left out.
 pub async fn load_unread(store: &Store, users: &[UserId], first: usize) -> Result<HashMap<UserId, UnreadViews>> {
     // The total is a column of the views' rows, so at least one row is read.
-    let newest = statement::load_newest(store, users, first.max(1), ViewFilter::Unread).await?;
+    let newest = queries::load_newest(store, users, first.max(1), ViewFilter::Unread).await?;
     let mut unread: HashMap<UserId, UnreadViews> = HashMap::with_capacity(users.len());
     for of in newest {
         let ListedView { user_id, row, visit } = of.listed;

@@ -14,7 +14,7 @@ use crate::{catalogue, user};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
-use model::check;
+use model::validate;
 use store::Store;
 use store::{Transaction, transaction};
 
@@ -117,8 +117,8 @@ async fn check_allowed(
     users: &[String],
 ) -> Result<()> {
     key.check().map_err(|error| error.with_field_prefix("key"))?;
-    check::at_most("users", users.len(), USERS)?;
-    check::identifiers("users", users)?;
+    validate::at_most("users", users.len(), USERS)?;
+    validate::identifiers("users", users)?;
     if by == MembershipCaller::Themselves && !catalogue::load_current(store, tenant).await?.is_open_view(&key.code) {
         return Err(Error::Forbidden(format!("users cannot join or leave views of the code {:?}", key.code)));
     }

@@ -14,8 +14,8 @@
 mod activity;
 mod list;
 mod member;
+mod queries;
 mod state;
-mod statement;
 mod sweep;
 
 use std::collections::HashMap;

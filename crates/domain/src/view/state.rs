@@ -6,7 +6,7 @@ use std::sync::Arc;
 use entity::ids::{UserId, ViewId};
 use entity::prelude::LIST;
 
-use super::{MemberPosition, UserView, ViewKey, ViewRow, VisitState, statement};
+use super::{MemberPosition, UserView, ViewKey, ViewRow, VisitState, queries};
 use base::clock::Millis;
 use base::error::Result;
 use store::Store;
@@ -55,7 +55,7 @@ pub async fn load_positions(
     users: &[UserId],
 ) -> Result<HashMap<UserId, HashMap<ViewId, MemberPosition>>> {
     let mut standings: HashMap<UserId, HashMap<ViewId, MemberPosition>> = HashMap::with_capacity(users.len());
-    for of in statement::load_positions(store, users).await? {
+    for of in queries::load_positions(store, users).await? {
         standings.entry(of.user_id).or_default().insert(of.view_id, of.standing);
     }
     Ok(standings)
@@ -73,7 +73,7 @@ pub async fn load_states(
     let mut states = HashMap::with_capacity(views.len() * users.len());
     for users in users.chunks((PAIRS / views.len().max(1)).clamp(1, LIST)) {
         let (mut rows, mut visits) = (HashMap::with_capacity(views.len()), HashMap::new());
-        for of in statement::load_views_and_visits(store, views, users).await? {
+        for of in queries::load_views_and_visits(store, views, users).await? {
             if let Some((user, visit)) = of.user_id.zip(of.joined_at.zip(of.visit)) {
                 visits.insert((of.row_id, user), visit);
             } else if let Some(row) = of.row {

@@ -11,15 +11,15 @@ use entity::ids::{ChannelId, Seq, TypeId, UserId};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
-use super::alike::OverviewInterner;
 use super::event::SessionKind;
+use super::fair_queue::FairQueue;
 use super::mailbox::{Mailbox, SessionEnd};
+use super::overview_interner::OverviewInterner;
 use super::overview_session::OverviewSession;
-use super::waiting::FairQueue;
 use base::error::Error;
 use base::telemetry::metrics::Metrics;
 use domain::inbox::UserItem;
-use model::number::IntegerKeyMap;
+use model::int_map::IntegerKeyMap;
 
 /// Back-off for users with locked rows. It starts short, since most locks last for one statement, and doubles.
 const AGAIN: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);

@@ -174,9 +174,9 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::alike::tests::overview;
     use crate::event::SessionKind;
     use crate::mailbox::LatestSlot;
+    use crate::overview_interner::tests::overview;
     use domain::overview::BoundedCount;
 
     /// The value in the slot, if there is one.

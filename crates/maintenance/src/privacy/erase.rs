@@ -16,7 +16,7 @@ use entity::{
 use entity::{tally_span, user, view_visit};
 use sea_orm::sea_query::{CaseStatement, ExprTrait};
 
-use super::statement::NOTIFICATIONS;
+use super::queries::NOTIFICATIONS;
 use base::error::Result;
 use cluster::hub::Notice;
 use domain::job;
@@ -24,8 +24,8 @@ use domain::job::{JobProgress, LockedJob};
 use domain::notification::OF_USERS;
 use domain::tenant;
 use domain::tenant::Tenant;
-use domain::{channel, tally, user as users};
-use model::check;
+use domain::{channel, counters, user as users};
+use model::validate;
 use store::Store;
 use store::{PendingAudit, Transaction, transaction};
 
@@ -38,7 +38,7 @@ const ROWS: u64 = 2000;
 /// From the first transaction on, a mention of the id creates a new user. The rest is done before this returns. If it
 /// is interrupted, any node continues it, and so does a repeated call.
 pub async fn erase_user(store: &Store, tenant: &Tenant, external_id: &str) -> Result<bool> {
-    check::identifier("id", external_id)?;
+    validate::identifier("id", external_id)?;
     let erased = transaction!(store.db, |txn| begin_erasure(txn, tenant, external_id, store.now()).await)?;
     tenant::load_head(&store.db.read, tenant).await?;
     let jobs = job::find_by_name(store, tenant, job::JobKind::Erase, external_id).await?;
@@ -62,7 +62,7 @@ async fn begin_erasure(txn: &Transaction, tenant: &Tenant, external_id: &str, no
     let user = row.id;
     PendingAudit::set_subjects([user]);
     let since = users::seq_before(txn, tenant, row.created_at).await?;
-    tally::record_erasure(txn, tenant, row.id, since).await?;
+    counters::record_erasure(txn, tenant, row.id, since).await?;
     User::delete_of_user(user).exec(txn).await?;
     job::create_job(txn, tenant, (job::JobKind::Erase, user.0), Some(external_id), now).await?;
     channel::close_actor_channel(txn, tenant, user, now).await?;
@@ -86,7 +86,7 @@ pub async fn run_step(txn: &Transaction, tenant: &Tenant, job: &LockedJob) -> Re
     }
     let end = end_of_batch(txn, user, inbox_item::Column::Seq).await?;
     // Their deliveries and reads stay counted.
-    tally::flush_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
+    counters::flush_up_to(txn, tenant, user, end.map_or(Seq(i64::MAX), Seq)).await?;
     let mut is_more = delete_up_to(txn, user, inbox_item::Column::Seq, end).await?;
     is_more |= delete_batch(txn, user, read_mark::Column::ReadUpto).await?;
     is_more |= delete_batch(txn, user, subscription::Column::ChannelId).await?;

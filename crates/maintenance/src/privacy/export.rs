@@ -8,17 +8,17 @@ use entity::ids::{ChannelId, Seq, UserId, ViewId};
 use serde_json::{Map, Value, json};
 
 use super::erase::end_of_sent;
-use super::statement::NOTIFICATIONS;
+use super::queries::NOTIFICATIONS;
 use base::clock::{Millis, to_date_time};
 use base::error::{Error, Result};
-use delivery::lane::DestinationKind;
-use delivery::push;
+use delivery::destination::DestinationKind;
+use delivery::web_push;
 use domain::channel;
 use domain::channel::{ActionTarget, TopicSubscription};
 use domain::inbox::UserItem;
-use domain::inbox::page;
-use domain::inbox::page::{PageEnd, PageWindow};
-use domain::inbox::shelf::InboxSide;
+use domain::inbox::list;
+use domain::inbox::list::{PageEnd, PageWindow};
+use domain::inbox::ranges::InboxSide;
 use domain::notification;
 use domain::notification::Notification;
 use domain::preference;
@@ -30,7 +30,7 @@ use domain::view;
 use domain::view::UserView;
 use model::hours::{DigestTime, QuietPeriod};
 use model::zone::IanaZone;
-use model::{check, seal, slice};
+use model::{id_cipher, list_page, validate};
 use store::Store;
 
 /// The most rows of one part, over all lists.
@@ -75,7 +75,7 @@ pub async fn export_user(
     external_id: &str,
     after: Option<&str>,
 ) -> Result<Option<Value>> {
-    check::identifier("id", external_id)?;
+    validate::identifier("id", external_id)?;
     let mut at = after.map_or(Ok(ExportList::Subscriptions.first_place()), |cursor| parse_cursor(tenant, cursor))?;
     let known = find_existing(store, tenant, &[external_id.to_owned()]).await?;
     let Some(&user) = known.get(external_id) else { return Ok(None) };
@@ -102,14 +102,14 @@ pub async fn export_user(
             (None, None) => break None,
         };
     };
-    let next = next.map(|(list, place)| tenant.seal.encode(seal::IdKind::Export, list as i64, place));
+    let next = next.map(|(list, place)| tenant.seal.encode(id_cipher::IdKind::Export, list as i64, place));
     part.insert("next".into(), next.into());
     Ok(Some(part.into()))
 }
 
 /// Where a part begins.
 fn parse_cursor(tenant: &Tenant, cursor: &str) -> Result<(ExportList, i64)> {
-    let opened = tenant.seal.decode(seal::IdKind::Export, cursor);
+    let opened = tenant.seal.decode(id_cipher::IdKind::Export, cursor);
     let at = opened.and_then(|(list, place)| Some((*ExportList::ALL.get(usize::try_from(list).ok()?)?, place)));
     at.ok_or_else(|| Error::bad_input("after", "is not the `next` of an export"))
 }
@@ -119,7 +119,7 @@ async fn export_profile(store: &Store, tenant: &Tenant, profile: &UserProfile) -
     let preferences = preference::load_for_user(store, tenant, profile.id).await?;
     let groups = channel::load_groups_of_user(store, tenant, profile.id).await?;
     let contacts = user::load_contacts(store, profile.id).await?;
-    let browsers = push::list_browsers(store, profile.id).await?;
+    let browsers = web_push::list_browsers(store, profile.id).await?;
     let hours = user::load_hours(store, profile.id).await?;
     let quiet = |of: QuietPeriod| json!({ "from": of.starts_at().to_string(), "to": of.ends_at().to_string() });
     let digest = |of: DigestTime| json!({ "at": of.at.to_string(), "weekday": of.weekday.map(weekday_name) });
@@ -216,7 +216,8 @@ impl ExportSlice {
 
 async fn export_subscriptions(store: &Store, user: UserId, (place, room): (i64, usize)) -> Result<ExportSlice> {
     let (rows, _) =
-        channel::list_subscriptions(store, user, slice::PageRange::first_page(room, Some(ChannelId(place)))).await?;
+        channel::list_subscriptions(store, user, list_page::PageRange::first_page(room, Some(ChannelId(place))))
+            .await?;
     let one = |of: &TopicSubscription| json!({ "target": target_json(Some(&of.target)), "action": of.action, "createdAt": instant_json(Some(of.created_at)) });
     Ok(ExportSlice::from_rows(&rows, room, |of| of.channel.0, one))
 }
@@ -228,7 +229,7 @@ async fn export_following(
     (place, room): (i64, usize),
 ) -> Result<ExportSlice> {
     let (rows, _) =
-        channel::list_following(store, user, slice::PageRange::first_page(room, Some(ChannelId(place)))).await?;
+        channel::list_following(store, user, list_page::PageRange::first_page(room, Some(ChannelId(place)))).await?;
     let ids: Vec<UserId> = rows.iter().map(|(_, user)| *user).collect();
     let profiles = load_profiles(store, tenant, &ids).await?;
     let one = |(_, user): &(ChannelId, UserId)| json!(profiles.get(user).map(|profile| &profile.external_id));
@@ -251,9 +252,9 @@ async fn export_items(
     side: InboxSide,
     (place, room): (i64, usize),
 ) -> Result<ExportSlice> {
-    let filter = page::ItemFilter { side, ..page::ItemFilter::default() };
+    let filter = list::ItemFilter { side, ..list::ItemFilter::default() };
     let window = PageWindow { many: room, end: PageEnd::Newest, older_than: Some(Seq(place)), newer_than: None };
-    let page = page::load_page(store, tenant, user, &filter, window).await?;
+    let page = list::load_page(store, tenant, user, &filter, window).await?;
     let next = page.goes_on_at.map(|seq| seq.0);
     Ok(ExportSlice { rows: page.items.iter().map(|of| item_json(tenant, of)).collect(), next })
 }
@@ -298,7 +299,7 @@ fn channel_preference_json(of: &ChannelPreference) -> Value {
 
 fn item_json(tenant: &Tenant, of: &UserItem) -> Value {
     json!({
-        "notificationId": tenant.seal.encode(seal::IdKind::Notification, 0, of.content.notification),
+        "notificationId": tenant.seal.encode(id_cipher::IdKind::Notification, 0, of.content.notification),
         "type": of.content.message_type.code,
         "title": of.content.title(),
         "body": of.content.body(),
@@ -316,7 +317,7 @@ fn item_json(tenant: &Tenant, of: &UserItem) -> Value {
 
 fn notification_json(tenant: &Tenant, of: &Notification) -> Value {
     json!({
-        "notificationId": tenant.seal.encode(seal::IdKind::Notification, 0, of.id),
+        "notificationId": tenant.seal.encode(id_cipher::IdKind::Notification, 0, of.id),
         "type": of.message_type.code,
         "title": of.content.title,
         "body": of.content.body,

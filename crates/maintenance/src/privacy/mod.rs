@@ -10,7 +10,7 @@
 mod erase;
 mod export;
 mod orphan;
-mod statement;
+mod queries;
 
 pub use erase::{erase_user, run_step as erase_step};
 pub use export::export_user;

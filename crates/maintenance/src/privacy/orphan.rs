@@ -15,7 +15,7 @@ use entity::{
 use entity::{user, view_visit};
 
 use super::erase::{delete_batch, end_of_sent, erase_from_sent};
-use super::statement::{
+use super::queries::{
     FirstOrphanRow, IdGap, NOTIFICATIONS, OrphanRow, is_known_user, select_first_in_gaps, select_orphans,
 };
 use base::error::Result;

@@ -1,24 +1,24 @@
 //! Overviews: unread counts and latest items by type.
 
-mod marked;
-mod memory;
-mod same;
-mod tag;
+mod cache;
+mod etag;
+mod mark_update;
+mod merge;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 
+use super::cache_validator::CacheValidator;
 use super::catalogue::MessageType;
 use super::item::UserItem;
-use super::proof::CacheValidator;
 use super::view;
 
-pub use marked::AppliedMark;
-pub use memory::{CachedOverview, OverviewCache};
-pub use same::AddResult;
-pub use tag::VisibleFields;
+pub use cache::{CachedOverview, OverviewCache};
+pub use etag::VisibleFields;
+pub use mark_update::AppliedMark;
+pub use merge::AddResult;
 
 /// What to include in an overview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

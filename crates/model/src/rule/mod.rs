@@ -2,22 +2,22 @@
 
 mod columns;
 mod difference;
+mod placeholder;
 mod row;
 mod schedule;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
 use super::alarm::AlarmTarget;
-use super::check;
+use super::validate;
 use base::clock::Millis;
 use base::error::{Error, Result};
 
 pub use columns::{ColumnValues, id_text};
 pub use difference::{DiffOptions, RowDiff, StoredRow, diff_rows};
+pub use placeholder::PlaceholderText;
 pub use row::{ResultRow, prepare_rows, row_name};
 pub use schedule::RuleSchedule;
-pub use words::PlaceholderText;
 
 /// Maximum columns of a key.
 const KEY_COLUMNS: usize = 8;
@@ -115,11 +115,11 @@ impl RuleDefinition {
 
     /// Fails if the definition is invalid.
     pub fn check(&self) -> Result<()> {
-        check::at_most("key", self.key.len(), KEY_COLUMNS)?;
+        validate::at_most("key", self.key.len(), KEY_COLUMNS)?;
         if self.key.is_empty() {
             return Err(Error::bad_input("key", "must name at least one column"));
         }
-        check::identifiers("key", &self.key)?;
+        validate::identifiers("key", &self.key)?;
         if let Some(place) = (1..self.key.len()).find(|place| self.key[..*place].contains(&self.key[*place])) {
             return Err(Error::bad_input(format!("key[{place}]"), "is named twice"));
         }
@@ -132,13 +132,13 @@ impl RuleDefinition {
             check_range("repeatAfterSeconds", after / 1000, REPEAT / 1000, LONGEST / 1000)?;
         }
         check_range("maxNew", self.max_new, 1, MOST_NEW)?;
-        self.alarm.as_ref().map_or(Ok(()), |alarm| check::identifier("alarm.group", &alarm.group))
+        self.alarm.as_ref().map_or(Ok(()), |alarm| validate::identifier("alarm.group", &alarm.group))
     }
 }
 
 impl ScheduledScan {
     fn check(&self) -> Result<()> {
-        check::body("sql", &self.sql, SQL_BYTES)?;
+        validate::body("sql", &self.sql, SQL_BYTES)?;
         if self.sql.trim().is_empty() {
             return Err(Error::bad_input("sql", "must be a SELECT"));
         }
@@ -158,12 +158,12 @@ impl RowAudience {
     fn check(&self) -> Result<()> {
         match self {
             Self::Everyone => Ok(()),
-            Self::UserColumn(column) => check::identifier("userColumn", column),
-            Self::GroupColumn(column) => check::identifier("groupColumn", column),
+            Self::UserColumn(column) => validate::identifier("userColumn", column),
+            Self::GroupColumn(column) => validate::identifier("groupColumn", column),
             Self::Reminder { target_type, target_id, action } => {
                 let words = [("targetType", target_type), ("targetId", target_id), ("action", action)];
                 words.into_iter().try_for_each(|(field, words)| {
-                    check::identifier(field, words.text()).map_err(|error| error.with_field_prefix("reminder"))
+                    validate::identifier(field, words.text()).map_err(|error| error.with_field_prefix("reminder"))
                 })
             }
         }

@@ -8,9 +8,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::columns::{ColumnValues, id_text};
-use crate::check;
 use crate::fingerprint::fingerprint;
 use crate::json::canonicalize;
+use crate::validate;
 use base::error::{Error, Result};
 
 /// A row of a result.
@@ -54,13 +54,13 @@ fn prepare_row(columns: ColumnValues, key: &[String]) -> Result<ResultRow> {
     let mut said = Sha256::new();
     for column in key {
         let text = id_text(&columns, column)?;
-        check::body(column, &text, check::BODY_BYTES / 8)?;
+        validate::body(column, &text, validate::BODY_BYTES / 8)?;
         said.update(u64::try_from(text.len()).map_err(Error::internal)?.to_be_bytes());
         said.update(text);
     }
     let key_hash = URL_SAFE_NO_PAD.encode(&said.finalize()[..16]);
     let written = serde_json::to_string(&columns).map_err(Error::internal)?;
-    check::body("", &written, check::BODY_BYTES)?;
+    validate::body("", &written, validate::BODY_BYTES)?;
     let mut sorted: Vec<(&String, Value)> =
         columns.iter().map(|(column, value)| (column, canonicalize(value))).collect();
     sorted.sort_by_key(|(column, _)| *column);

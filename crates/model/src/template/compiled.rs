@@ -7,11 +7,11 @@ use minijinja::Environment;
 use super::filters::shared_environment;
 use super::flaw::TemplateFlaw;
 use super::guard::guard_source;
-use super::inserted::{finish_text, without_marks};
-use super::scene::TemplateVariables;
-use super::sink::BoundedBuffer;
+use super::isolate::{finish_text, without_marks};
+use super::output::BoundedBuffer;
 use super::source::{TemplateSource, TextFormat};
-use crate::check::BODY_BYTES;
+use super::variables::TemplateVariables;
+use crate::validate::BODY_BYTES;
 
 /// Maximum bytes of a rendered text.
 pub const ROOM: usize = BODY_BYTES;

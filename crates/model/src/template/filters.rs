@@ -11,9 +11,9 @@ use minijinja::{
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::inserted::{BEGIN, END, without_marks};
-use super::marks;
-use super::work::{ENTRY, has_missing, spend, spend_text, spend_value};
+use super::guard_filters;
+use super::isolate::{BEGIN, END, without_marks};
+use super::work_limit::{ENTRY, has_missing, spend, spend_text, spend_value};
 use base::text::{character_count, close_directions, shorten_text};
 
 /// Maximum steps of one rendering, so that a loop in a template cannot block readers. A usual template takes fifty.
@@ -82,7 +82,7 @@ fn build_environment() -> Environment<'static> {
     environment.set_fuel(Some(FUEL));
     environment.set_formatter(print_value);
     environment.set_auto_escape_callback(default_auto_escape_callback);
-    marks::add_mark_filters(&mut environment);
+    guard_filters::add_mark_filters(&mut environment);
     add_filters(&mut environment);
     add_tests(&mut environment);
     environment
@@ -99,7 +99,7 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter("int", int);
     environment.add_filter("items", items);
     environment.add_filter("join", join);
-    environment.add_filter(format!("join{}", marks::PRINTED), join_printed);
+    environment.add_filter(format!("join{}", guard_filters::PRINTED), join_printed);
     environment.add_filter("last", last);
     environment.add_filter("length", length);
     environment
@@ -147,7 +147,7 @@ fn is_missing(value: &Value) -> bool {
     value.is_none() || value.is_undefined()
 }
 
-/// Prints a value and marks where it begins and ends (`inserted`). The engine prints nested lists and maps recursively.
+/// Prints a value and marks where it begins and ends (`isolate`). The engine prints nested lists and maps recursively.
 fn print_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.is_undefined() {
         return Ok(());

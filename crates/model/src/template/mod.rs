@@ -3,32 +3,32 @@
 //!
 //! Operators of any tenant write them, and any sender supplies their values, so neither may cost other tenants
 //! anything. A source is checked before it is compiled (`guard`), and a rendering has limits on steps (`filters`), work
-//! (`work`) and size (`compiled`). All together take about a millisecond, so rendering runs inline.
+//! (`work_limit`) and size (`compiled`). All together take about a millisecond, so rendering runs inline.
 
 mod compiled;
 mod filters;
 mod flaw;
 mod guard;
-mod inserted;
-mod known;
-mod marks;
-mod scene;
-mod sink;
+mod guard_filters;
+mod isolate;
+mod lazy;
+mod output;
 mod source;
 #[cfg(test)]
 mod tests;
-mod work;
+mod variables;
+mod work_limit;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 
-use super::check as texts;
+use super::validate as texts;
 use base::error::{Error, Result};
 pub use compiled::CompiledTemplate;
 pub use flaw::TemplateFlaw;
-use known::LazyTemplate;
-pub use scene::{ShownVariables, TargetVariables, TemplateVariables};
+use lazy::LazyTemplate;
 pub use source::{EmailTemplate, ItemTemplate, TemplateSource, TextFormat, TextKind};
+pub use variables::{ShownVariables, TargetVariables, TemplateVariables};
 
 /// Maximum bytes of a source.
 const SOURCE_BYTES: usize = 16 * 1024;

@@ -1,6 +1,6 @@
 //! Sources of templates.
 
-use crate::check;
+use crate::validate;
 use base::text::{character_count, is_visible, shorten_text};
 
 /// The templates of an item's three texts.
@@ -116,11 +116,11 @@ impl TextKind {
         let rendered = rendered.trim();
         match self {
             Self::Title | Self::LetterSubject => {
-                is_visible(rendered).then(|| shorten_text(rendered, check::TITLE_CHARACTERS, "…", character_count))
+                is_visible(rendered).then(|| shorten_text(rendered, validate::TITLE_CHARACTERS, "…", character_count))
             }
             Self::Body | Self::LetterText if !is_visible(rendered) => Some(String::new()),
             Self::Body | Self::LetterText | Self::LetterHtml => Some(rendered.to_owned()),
-            Self::Link => check::is_link(rendered).then(|| rendered.to_owned()),
+            Self::Link => validate::is_link(rendered).then(|| rendered.to_owned()),
         }
     }
 }

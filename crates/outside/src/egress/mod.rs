@@ -5,9 +5,9 @@
 //! no effect. Addresses in the URL itself are checked before each request. Redirects are not followed, and no proxy is
 //! used, because a proxy would resolve names itself.
 
-mod answer;
-mod gate;
-mod lookup;
+mod address_rules;
+mod resolver;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -20,11 +20,11 @@ use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url, redirect, retry};
 
-pub use answer::{EgressResponse, RequestFailure, RequestFailureKind};
+use address_rules::EgressPolicy;
 use base::config::EgressConfig;
 use base::error::{Error, Result};
-use gate::EgressPolicy;
-use lookup::{HostLookup, PolicyResolver, SharedLookup, SystemLookup};
+use resolver::{HostLookup, PolicyResolver, SharedLookup, SystemLookup};
+pub use response::{EgressResponse, RequestFailure, RequestFailureKind};
 
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(20);

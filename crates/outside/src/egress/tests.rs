@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 
-use super::gate::EgressPolicy;
-use super::lookup::{HostLookup, NoAddress, PolicyResolver};
+use super::address_rules::EgressPolicy;
+use super::resolver::{HostLookup, NoAddress, PolicyResolver};
 use super::{EgressClient, RequestFailureKind, RequestTimeouts};
 use base::config::EgressConfig;
 

@@ -4,12 +4,12 @@
 //! and classifies the relay's reply.
 
 mod address;
-mod bounded;
 mod failure;
 mod language;
 mod layout;
 mod letter;
 mod pool;
+mod read_limit;
 mod relay;
 mod session;
 /// A relay for the tests.
@@ -18,7 +18,7 @@ mod session;
 mod smtp;
 #[cfg(test)]
 mod tests;
-mod words;
+mod texts;
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub use letter::{OutgoingEmail, URL_BYTES};
 use pool::SessionPool;
 pub use relay::SmtpRelay;
 use session::{SmtpConnector, SmtpSession};
-pub use words::MailTexts;
+pub use texts::MailTexts;
 
 /// How long an idle connection is kept. Relays close it after a minute or more, some earlier.
 const IDLE: Duration = Duration::from_secs(20);

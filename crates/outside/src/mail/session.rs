@@ -18,9 +18,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::compat::FuturesAsyncReadCompatExt;
 
-use super::bounded::BoundedStream;
 use super::failure::{SmtpFailure, SmtpFailureKind, SmtpStage};
 use super::letter::EncodedEmail;
+use super::read_limit::BoundedStream;
 use super::relay::{RelayKey, SmtpEncryption, SmtpRelay};
 use crate::egress::EgressClient;
 

@@ -18,8 +18,8 @@ pub use self::redis::describe_redis;
 use super::peers::{FORGET, NodeHeartbeat};
 use super::{Hub, Notice};
 use base::error::{Error, Result};
+use base::telemetry::activity::ActivityTracker;
 use base::telemetry::metrics::Metrics;
-use base::telemetry::pulse::ActivityTracker;
 
 /// Interval of the heartbeat, and of reading the database while the bus is down.
 const BEAT: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@
 //! time (`make_deliveries`), so each digest exists once. Its content is read right before the attempt
 //! (`prepare_digests`).
 
-mod make;
+mod fan_out;
 mod prepare;
-mod statement;
-mod wake;
+mod queries;
+mod schedule;
 
 use entity::digest::{Column, Entity as Digests};
 use entity::ids::UserId;
@@ -20,9 +20,9 @@ use domain::tenant::Tenant;
 use store::Store;
 use store::{Transaction, transaction};
 
-pub use make::make_deliveries;
+pub use fan_out::make_deliveries;
 pub use prepare::{DigestContent, prepare_digests};
-pub(super) use wake::schedule_digests;
+pub(super) use schedule::schedule_digests;
 
 /// When the destination's first digest is due: the beginning of a range of `digest_next_at`.
 pub async fn first_due_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {

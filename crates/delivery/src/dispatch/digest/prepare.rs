@@ -7,8 +7,8 @@ use entity::ids::{Seq, UserId};
 use entity::notification::{Column as Published, Entity as Notifications};
 use entity::prelude::*;
 
-use super::statement::{DigestReader, UnreadItem, select_readers, select_unread};
-use crate::lane::{Delivery, Lane, PreparedDelivery};
+use super::queries::{DigestReader, UnreadItem, select_readers, select_unread};
+use crate::destination::{Delivery, Lane, PreparedDelivery};
 use base::clock::Millis;
 use base::error::Result;
 use domain::inbox::sync;

@@ -1,6 +1,6 @@
 //! An inbox item with all that it displays, read in one row.
 
-mod statement;
+mod queries;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::catalogue::Catalogue;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
 use model::channel::ActionTarget;
-use model::contents::{CacheScope, ContentRevision, NotificationCache};
 pub use model::item::{ItemContent, UserItem};
 use model::item::{RenderedTexts, SenderTexts};
+use model::notification_cache::{CacheScope, ContentRevision, NotificationCache};
 use model::user::UserProfile;
 use store::Store;
 
-use statement::ContentRow;
-pub use statement::{ContentWithRevision, ItemWithContent, UserItemRow, push_content_joins, push_joins};
+use queries::ContentRow;
+pub use queries::{ContentWithRevision, ItemWithContent, UserItemRow, push_content_joins, push_joins};
 
 /// Returns the user's items with these seqs, in that order, without expired or retracted ones.
 ///
@@ -33,7 +33,7 @@ pub async fn find_items(store: &Store, tenant: &Tenant, user: UserId, seqs: &[Se
     let mut found = HashMap::with_capacity(seqs.len());
     for seqs in seqs.chunks(LIST) {
         for (own, telling) in
-            statement::select_items(store, tenant, user, seqs).fetch_all::<ItemWithContent>(&store.db.read).await?
+            queries::select_items(store, tenant, user, seqs).fetch_all::<ItemWithContent>(&store.db.read).await?
         {
             let content = Arc::new(build_content(telling, &catalogue)?);
             found.insert(own.seq, build_item(&own, content));

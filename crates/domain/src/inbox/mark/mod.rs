@@ -3,11 +3,11 @@
 //! Each mark is a transaction that locks the user's row. Marks of all matching items (`bulk`) sync the inbox in their
 //! own transaction. Marks by item id (`items`) share a transaction with those of other users.
 
-mod bulk;
-mod changed;
-mod items;
-mod statement;
-mod step;
+mod by_ids;
+mod matching;
+mod outcome;
+mod queries;
+mod transitions;
 mod write;
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use entity::ids::{Seq, UserId};
 
 use crate::tenant::Tenant;
 use base::error::Result;
-pub use bulk::{MarkFilter, record_seen};
-pub use changed::MarkOutcome;
-pub use step::ItemChange;
+pub use matching::{MarkFilter, record_seen};
+pub use outcome::MarkOutcome;
 use store::Store;
+pub use transitions::ItemChange;
 
 /// The items to mark.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub async fn apply(
     change: ItemChange,
 ) -> Result<MarkOutcome> {
     match selection {
-        MarkSelection::Items(seqs) => items::apply(store, tenant, user, seqs, change).await,
-        MarkSelection::Matching(of) => bulk::apply(store, tenant, user, of, change).await,
+        MarkSelection::Items(seqs) => by_ids::apply(store, tenant, user, seqs, change).await,
+        MarkSelection::Matching(of) => matching::apply(store, tenant, user, of, change).await,
     }
 }

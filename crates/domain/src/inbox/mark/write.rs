@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use entity::ids::{Seq, UserId};
 use entity::prelude::LIST;
 
-use super::statement;
-use super::step::{ItemUpdate, StateTransition};
-use crate::tally;
-use crate::tally::{ReadChange, ReaderInfo};
+use super::queries;
+use super::transitions::{ItemUpdate, StateTransition};
+use crate::counters;
+use crate::counters::{ReadChange, ReaderInfo};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
@@ -36,15 +36,15 @@ pub async fn write_transitions(
     }
     for (put, items) in &alike {
         for items in items.chunks(LIST) {
-            statement::write_items(txn, tenant, items, *put, now).execute(txn).await?;
+            queries::write_items(txn, tenant, items, *put, now).execute(txn).await?;
         }
     }
-    if statement::can_count_in_update(txn) {
+    if queries::can_count_in_update(txn) {
         return Ok(());
     }
     let reading = |item: &ItemTransition<'_>| match item.step.read_delta() {
         0 => None,
         by => Some(ReadChange { seq: item.seq, by, reader: ReaderInfo { user: item.user, at: now } }),
     };
-    tally::record_changes(txn, tenant, moved.iter().filter_map(reading)).await
+    counters::record_changes(txn, tenant, moved.iter().filter_map(reading)).await
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use entity::ids::{Seq, UserId};
 
-use super::statement::{self, LockWait, LockedUser, LogState};
+use super::queries::{self, LockWait, LockedUser, LogState};
 use crate::tenant::{Tenant, load_head};
 use base::error::Result;
 use store::Transaction;
@@ -20,7 +20,7 @@ pub(super) async fn lock_rows(
     waits: LockWait,
 ) -> Result<(Vec<LockedUser>, LogState)> {
     let rows: Vec<(LockedUser, LogState)> =
-        statement::select_for_update(txn, tenant, users, waits).fetch_numbers(txn).await?;
+        queries::select_for_update(txn, tenant, users, waits).fetch_numbers(txn).await?;
     let head = if let Some((_, head)) = rows.first() {
         *head
     } else {

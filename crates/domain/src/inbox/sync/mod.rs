@@ -5,7 +5,7 @@
 //! the same lock, so it happens entirely before or after a sync.
 
 mod lock;
-mod statement;
+mod queries;
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use entity::prelude::{ColumnTrait, EntityTrait, Expr, InList, LIST, QueryFilter,
 use entity::publication::{self, Entity as Publication};
 use entity::user::{self, Entity as User};
 
-use super::amend::{self, SubjectRange};
+use super::amendments::{self, SubjectRange};
 use crate::tenant::Tenant;
-use crate::{tally, user as people};
+use crate::{counters, user as people};
 use base::clock::Millis;
 use base::error::Result;
 use lock::{lock_rows, missing_users};
-use statement::{LockWait, LockedUser, LogState, SyncGap, UnsyncedChannel};
-pub use statement::{push_by_another, push_is_subscribed};
+use queries::{LockWait, LockedUser, LogState, SyncGap, UnsyncedChannel};
+pub use queries::{push_by_another, push_is_subscribed};
 use store::Store;
 use store::{PendingAudit, Transaction, transaction};
 
@@ -48,7 +48,7 @@ pub async fn sync_if_far(store: &Store, tenant: &Tenant, users: &[UserId]) -> Re
     let mut version = None;
     for users in users.chunks(LIST) {
         let gaps: Vec<SyncGap> =
-            statement::select_gaps(&store.db.read, tenant, users).fetch_by_name(&store.db.read).await?;
+            queries::select_gaps(&store.db.read, tenant, users).fetch_by_name(&store.db.read).await?;
         version = version.max(gaps.iter().map(|of| of.catalogue_version).max());
         let far: Vec<UserId> = gaps.into_iter().filter(|of| of.behind > NEAR_GAP).map(|of| of.id).collect();
         sync_to_end(store, tenant, &far).await?;
@@ -172,7 +172,7 @@ async fn sync_locked(
     let (mut behind, mut moved, mut made, mut near_items) = (Vec::new(), near.len() as u64, 0, 0);
     let mut looked_at = 0;
     if !near.is_empty() {
-        let items = statement::walk_log(txn, tenant, &near, end, now).execute(txn).await?;
+        let items = queries::walk_log(txn, tenant, &near, end, now).execute(txn).await?;
         let subjects = Some(SubjectRange::ALL).filter(|_| near.iter().any(|of| of.cursor < amended));
         move_cursors(txn, tenant, &near, end, CursorMove { items, subjects, now }).await?;
         near_items = items;
@@ -182,9 +182,9 @@ async fn sync_locked(
             behind.push(of.user);
             continue;
         }
-        let subjects = if of.cursor < amended { amend::load_subject_range(txn, of.user).await? } else { None };
+        let subjects = if of.cursor < amended { amendments::load_subject_range(txn, of.user).await? } else { None };
         let (upto, amendments) = match subjects {
-            Some(subjects) => amend::limit_sync(txn, tenant, subjects, (of.cursor, end)).await?,
+            Some(subjects) => amendments::limit_sync(txn, tenant, subjects, (of.cursor, end)).await?,
             None => (end, 0),
         };
         let (reached, items) = sync_from_channels(txn, tenant, of, upto, now).await?;
@@ -210,7 +210,7 @@ async fn sync_from_channels(
     now: Millis,
 ) -> Result<(Seq, u64)> {
     use publication::Column;
-    let fresh: Vec<UnsyncedChannel> = statement::select_unsynced_channels(txn, of).fetch_by_name(txn).await?;
+    let fresh: Vec<UnsyncedChannel> = queries::select_unsynced_channels(txn, of).fetch_by_name(txn).await?;
     let mut channels: Vec<ChannelId> = fresh.into_iter().map(|of| of.channel_id).collect();
     channels.push(tenant.everyone);
 
@@ -225,7 +225,7 @@ async fn sync_from_channels(
     }
     let mut items = 0;
     for channels in channels.chunks(LIST) {
-        items += statement::walk_channels(txn, tenant, of, (channels, reached), now).execute(txn).await?;
+        items += queries::walk_channels(txn, tenant, of, (channels, reached), now).execute(txn).await?;
     }
     Ok((reached, items))
 }
@@ -251,10 +251,10 @@ async fn move_cursors(
     let ids: Vec<UserId> = users.iter().map(|of| of.user).collect();
     let start = users.iter().map(|of| of.cursor).min().unwrap_or(to);
     if moved.items > 0 {
-        tally::record_arrivals(txn, tenant, &ids, (start, to), moved.now).await?;
+        counters::record_arrivals(txn, tenant, &ids, (start, to), moved.now).await?;
     }
     if let Some(subjects) = moved.subjects {
-        amend::apply(txn, tenant, &ids, subjects, (start, to)).await?;
+        amendments::apply(txn, tenant, &ids, subjects, (start, to)).await?;
     }
     let forward = User::update_many().col_expr(user::Column::CursorSeq, Expr::val(to));
     let forward = forward.filter(user::Column::Id.is_in_list(txn, &ids)).filter(user::Column::CursorSeq.lt(to));

@@ -4,7 +4,7 @@
 //! it, the conditions of a sync are checked one by one, as of now. Past preferences and deleted items are not stored:
 //! if no condition excludes the user now, the decision says that.
 
-mod statement;
+mod queries;
 
 use entity::channel::ChannelKind;
 use entity::ids::{Seq, UserId};
@@ -12,12 +12,12 @@ use entity::notification::{self, Entity as Notifications};
 use entity::prelude::*;
 
 use super::{DirectAudience, NotificationKind};
-use crate::inbox::standing;
-use crate::inbox::standing::InboxPosition;
+use crate::inbox::freshness;
+use crate::inbox::freshness::InboxPosition;
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::{Error, Result};
-use statement::{ExplanationFacts, HeardChannel};
+use queries::{ExplanationFacts, HeardChannel};
 use store::Store;
 
 /// The conditions, in the order of the checks.
@@ -88,11 +88,11 @@ pub async fn explain(store: &Store, tenant: &Tenant, id: i64, user: UserId) -> R
         let seq = Notifications::of_tenant(tenant.id).filter(notification::Column::Id.eq(id)).select_only();
         let seq = seq.column(notification::Column::Seq).into_tuple::<Option<Seq>>().one(db).await?;
         let Some(seq) = seq else { return Ok(None) };
-        if standing::load_positions(db, tenant, vec![user]).await?.iter().any(InboxPosition::is_behind) {
-            standing::sync_inboxes(store, tenant, &[user]).await?;
+        if freshness::load_positions(db, tenant, vec![user]).await?.iter().any(InboxPosition::is_behind) {
+            freshness::sync_inboxes(store, tenant, &[user]).await?;
         }
         let now = store.now();
-        let facts = statement::select_facts(db, tenant, (id, user), now).fetch_optional::<ExplanationFacts>(db).await?;
+        let facts = queries::select_facts(db, tenant, (id, user), now).fetch_optional::<ExplanationFacts>(db).await?;
         let Some(facts) = facts else { return Ok(None) };
         if facts.seq != seq {
             // It was published after the inbox was synced: start again.
@@ -100,7 +100,7 @@ pub async fn explain(store: &Store, tenant: &Tenant, id: i64, user: UserId) -> R
         }
         let heard = match seq {
             Some(seq) => {
-                statement::select_heard_channels(db, tenant, (seq, user)).fetch_by_name::<HeardChannel>(db).await?
+                queries::select_heard_channels(db, tenant, (seq, user)).fetch_by_name::<HeardChannel>(db).await?
             }
             None => Vec::new(),
         };

@@ -4,7 +4,7 @@ use minijinja::machinery::Token;
 
 use super::super::filters::{FILTERS, TESTS};
 use super::super::flaw::TemplateFlaw;
-use super::super::marks::{COUNTED, EQUATED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
+use super::super::guard_filters::{COUNTED, EQUATED, FACTOR, INDEXED, LITERAL, MISSING, SUMMAND};
 use super::{PrintedParts, TemplateParser};
 
 /// Maximum operators, filters, tests and accesses (`.name`, `[0]`) between two braces.

@@ -3,7 +3,7 @@
 //! The engine's parser and compiler, and dropping their result, recurse for each nested bracket, operator and block:
 //! 6,000 characters in a row overflow the stack and end the process. For a source that passes here, 1 MiB of stack is
 //! enough in a debug build. The guard also wraps operands that an operator reads whole in filters that count their size
-//! during rendering (`work`).
+//! during rendering (`work_limit`).
 
 mod expression;
 
@@ -14,7 +14,7 @@ use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
 use super::flaw::TemplateFlaw;
-use super::marks::PRINTED;
+use super::guard_filters::PRINTED;
 
 /// Replaces a `~` between printed values, so that each is printed by itself.
 const SEPARATE: &str = " }}{{ ";

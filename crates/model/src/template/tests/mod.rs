@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value as Json, json};
 
 use super::compiled::ROOM;
-use super::known::LazyTemplate;
+use super::lazy::LazyTemplate;
 use super::{TargetVariables, TemplateSource, TemplateVariables, TextKind, check_sources};
 
 /// Half of a worker's stack. Test threads have 2 MiB as well.

@@ -1,5 +1,0 @@
-//! Preferences as SQL conditions. Nothing else decides what an inbox receives.
-
-mod statement;
-
-pub use statement::{push_action_allowed, push_allowed, push_allowed_by_kind, push_type_allowed};
