@@ -4,7 +4,7 @@
 //                          Ctrl-C, or for `serve --demo`, they run in the background
 // ```graphql               operations; the comment before each names its caller: admin, service, or user and an id.
 //                          A variable takes the value of an earlier response with that name. If the comment says
-//                          "within a minute", the operation is repeated until its response matches
+//                          "within a minute" (一分钟内), the operation is repeated until its response matches
 // ```json                  responses to the block before: of its last operation, or of each
 // ```text                  output of the block before, or new output of the background job
 // any other language       a file; the comment on its first line names it
@@ -275,7 +275,7 @@ export class Reader {
         return one === undefined || fits(one, said);
       };
       // Retries only if the comment says "within a minute" or "second"; otherwise the first response counts.
-      const patience = /within a (second|minute)/.test(operation.comment) ? PATIENCE * 1.5 : 0;
+      const patience = /within a (second|minute)|一(秒|分钟)内/.test(operation.comment) ? PATIENCE * 1.5 : 0;
       await until(isSo, () => `not what is answered to ${operation.query}\n${JSON.stringify(said)}`, patience);
       if (said.errors && one === undefined) throw new Error(`${operation.query}\n${JSON.stringify(said.errors)}`);
       this.#remember(said);
@@ -363,10 +363,10 @@ export class Reader {
 }
 
 /** Fails if a link of the page leads to a missing file or heading of the repository. */
-async function links(page, text) {
+export async function links(page, text) {
   const anchors = (text) => {
     const headings = text.replace(/^```.*?^```$/gms, '').match(/^#+ .+$/gm) ?? [];
-    return headings.map((heading) => heading.replace(/^#+ /, '').toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-'));
+    return headings.map((heading) => heading.replace(/^#+ /, '').toLowerCase().replace(/[^\p{L}\p{M}\p{N}_\- ]/gu, '').replaceAll(' ', '-'));
   };
   for (const [, link] of text.replace(/^```.*?^```$/gms, '').matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^https?:/.test(link)) continue;

@@ -1,6 +1,6 @@
 // Follows README.md and docs/getting-started.md from top to bottom with only the binary, and tests the page of the
-// second in headless Chromium. Compares the tables of settings with `tidings serve --help`. `CHROMIUM` names another
-// browser than Debian's; `go` and `cargo` must be on the PATH.
+// second in headless Chromium. Compares the translations with the originals, and the tables of settings with `tidings
+// serve --help`. `CHROMIUM` names another browser than Debian's; `go` and `cargo` must be on the PATH.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -14,6 +14,9 @@ import { chromium } from 'playwright-core';
 import { ROOT, Reader, answers, freePort, until } from './markdown.mjs';
 import { environment } from './python/environment.mjs';
 import { BINARY } from './server.mjs';
+import { translations } from './translations.mjs';
+
+await translations();
 
 const PAGES = ['README.md', 'docs/getting-started.md'];
 

@@ -1,4 +1,5 @@
-// Follows each recipe from top to bottom in its own tenant, and on its own server if the recipe starts one.
+// Follows each recipe, and the page on announcements in Chinese, from top to bottom in its own tenant, and on its own
+// server if the recipe starts one.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,9 +12,9 @@ const FOLDER = 'docs/recipes';
 const server = await Server.start();
 let count = 0;
 try {
-  for (const name of (await readdir(join(ROOT, FOLDER))).sort()) {
-    const tenant = name.replace('.md', '');
-    const page = `${FOLDER}/${name}`;
+  const recipes = (await readdir(join(ROOT, FOLDER))).sort().map((name) => `${FOLDER}/${name}`);
+  for (const page of [...recipes, 'docs/zh-CN/announcements.md']) {
+    const tenant = page.replace('.md', '');
     const isOwn = (await readFile(join(ROOT, page), 'utf8')).includes('tidings serve');
     const address = `127.0.0.1:${isOwn ? await freePort() : server.port}`;
     await new Reader(page, {
