@@ -33,15 +33,28 @@ const sheets = {
       const { code, warnings } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true, target: TARGET });
       // Browsers ignore invalid CSS silently, so fail here.
       if (warnings.length > 0) throw new Error(`${path}: ${warnings[0].location?.line}: ${warnings[0].text}`);
-      return { contents: code.trim(), loader: 'text' };
+      // esbuild keeps the spaces of custom properties.
+      return { contents: code.trim().replace(/([,:]) /g, '$1'), loader: 'text' };
+    });
+    // One export, because esbuild's own JSON modules export every key.
+    onLoad({ filter: /locales\/elements\/[\w-]+\.json$/ }, async ({ path }) => {
+      const texts = JSON.parse(await readFile(path, 'utf8'), withoutEqualForms);
+      return { contents: `export default ${JSON.stringify(texts)}`, loader: 'js' };
     });
     // Removes indentation, which neither code nor templates need.
     onLoad({ filter: /src\/\w+\.ts$/ }, async ({ path }) => ({
-      contents: (await readFile(path, 'utf8')).replace(/^\s+/gm, ''),
+      contents: (await readFile(path, 'utf8')).replace(/^\s+/gm, '').replace(/>\n</g, '><'),
       loader: 'ts',
     }));
   },
 };
+
+/** A text without the plural forms that equal `other`, to which the elements fall back. */
+function withoutEqualForms(_, value) {
+  if (typeof value !== 'object' || !value.other) return value;
+  const forms = Object.entries(value).filter(([form, text]) => form === 'other' || text !== value.other);
+  return forms.length === 1 ? value.other : Object.fromEntries(forms);
+}
 
 /** Bundles one self-contained file. */
 async function alone([entry, format]) {
@@ -92,11 +105,24 @@ async function bundle() {
     write: false,
     logLevel: 'warning',
   });
+  const renamed = withOneHash(metafile.outputs);
   const files = new Map();
-  for (const { path, text } of outputFiles) files.set(basename(path), Buffer.from(await smaller(text)));
-  const outputs = new Map(Object.entries(metafile.outputs).map(([path, output]) => [basename(path), output]));
+  for (const { path, text } of outputFiles) files.set(renamed(basename(path)), Buffer.from(await smaller(renamed(text))));
+  const outputs = new Map(Object.entries(JSON.parse(renamed(JSON.stringify(metafile.outputs)))).map(([path, output]) => [basename(path), output]));
   return { files, outputs, inputs: Object.keys(metafile.inputs) };
 }
+
+/**
+ * A function that renames the files of the languages in a text, so that all have the same hash. The first load names each
+ * file, and different hashes do not compress.
+ */
+function withOneHash(outputs) {
+  const names = Object.keys(outputs).filter((path) => isLanguage(outputs[path])).map((path) => basename(path));
+  const hash = createHash('sha256').update(names.sort().join()).digest('hex').slice(0, 8);
+  return (text) => names.reduce((text, name) => text.replaceAll(name, name.replace(/\w+(?=\.js$)/, hash)), text);
+}
+
+const isLanguage = ({ entryPoint }) => entryPoint?.startsWith('../locales/');
 
 /** The files of `outputs` that the browser needs before `name` runs, with `name` first. */
 function needed(outputs, name) {
@@ -116,7 +142,7 @@ async function made() {
   files.set(noticesName(notices), notices);
 
   const panel = [...outputs].find(([, { entryPoint }]) => entryPoint === 'src/panel.ts')[0];
-  const locales = [...outputs].filter(([, { entryPoint }]) => entryPoint?.startsWith('src/locales/')).map(([name]) => name);
+  const locales = [...outputs].filter(([, output]) => isLanguage(output)).map(([name]) => name);
   const later = needed(outputs, panel).filter((name) => !first.includes(name));
   const size = (name) => compressedSize(files.get(name));
   return { files, hashed: first[1], sizes: measure({ first, later, locales, push: Object.keys(PUSH), size }) };

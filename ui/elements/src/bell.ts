@@ -17,7 +17,7 @@ const PARTS =
   'header,heading,button,toolbar,tabs,tab,tab-selected,list,item,item-unread,title,body,meta,' +
   'avatar,icon,actions,action,dot,empty,banner,footer,switch';
 
-const BELL = 'M18 9a6 6 0 1 0-12 0c0 6-2.5 7-2.5 7h17S18 15 18 9M10 20a2.2 2.2 0 0 0 4 0';
+export const BELL = 'M18 9a6 6 0 1 0-12 0c0 6-2.5 7-2.5 7h17S18 15 18 9M10 20a2.2 2.2 0 0 0 4 0';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -131,6 +131,8 @@ export class TidingsBell extends StoreElement {
     this.#button.setAttribute('aria-label', count > 0 ? language.say('bell', count, shown) : language.say('title'));
     this.#panel.setAttribute('aria-label', language.say('title'));
     if (this.#inbox) this.#pass(this.#inbox);
+    // The page's direction may have changed.
+    if (this.isOpen) this.#move();
     if (overview && overview !== this.#told && overview.status !== 'loading') {
       this.#told = overview;
       this.tell('overview', { overview });

@@ -2,8 +2,9 @@
 
 import type { Item, Readable, Tidings } from '../../client/src/index.ts';
 import base from './base.css';
+import { localeOf, unwatch, watch } from './locale.ts';
 import { codes, hold, type Hold, type Token } from './source.ts';
-import { language, localeOf, type Language, type Texts } from './texts.ts';
+import { language, type Language, type Texts } from './texts.ts';
 
 /** Properties that pages set, and that the bell sets on its inbox. */
 const PROPERTIES = ['token', 'texts', 'icons', 'renderItem', 'closes'] as const;
@@ -28,7 +29,8 @@ function shared(text: string): CSSStyleSheet {
 }
 
 export abstract class StoreElement extends Base {
-  static observedAttributes = ['server', 'types', 'cap', 'locale', 'lang', 'placement', 'tabs', 'no-preferences'];
+  /** Changes of `lang` are observed with those above the element. */
+  static observedAttributes = ['server', 'types', 'cap', 'locale', 'placement', 'tabs', 'no-preferences'];
 
   /** Returns a token of the user; called whenever one is needed. */
   declare token: Token | null | undefined;
@@ -94,10 +96,12 @@ export abstract class StoreElement extends Base {
   }
 
   connectedCallback() {
+    watch(this, this.later);
     this.refresh();
   }
 
   disconnectedCallback() {
+    unwatch(this);
     this.detach();
   }
 
@@ -138,7 +142,7 @@ export abstract class StoreElement extends Base {
   /** Renders now, with the current language and store. */
   protected refresh() {
     if (!this.isConnected) return;
-    this.language = language(localeOf(this), this.texts, this.later);
+    this.language = language(localeOf(this), this.texts, this.later, this.language);
     const cap = Number(this.getAttribute('cap'));
     const next = hold({
       server: this.getAttribute('server'),

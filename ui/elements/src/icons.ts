@@ -2,6 +2,8 @@
 
 import { svg, type TemplateResult } from 'lit-html';
 
+import { BELL } from './bell.ts';
+
 /** The icons of buttons. */
 export const SIGNS = {
   all: 'm1.5 13 4 4L15 7M11 15.5l1.5 1.5L22.5 7',
@@ -19,7 +21,7 @@ export const SIGNS = {
 
 /** The icon names that message types can use. Pages add more with the property `icons`. */
 const NAMED: Record<string, string> = {
-  bell: 'M18 9a6 6 0 1 0-12 0c0 6-2.5 7-2.5 7h17S18 15 18 9M10 20a2.2 2.2 0 0 0 4 0',
+  bell: BELL,
   comment: 'M4 5h16v11h-9l-5 4v-4H4z',
   alert: 'M12 4 2.5 20h19zM12 10v4.5m0 3v.01',
   info: 'M12 3a9 9 0 1 0 0 18 9 9 0 1 0 0-18m0 8v5.5m0-9v.01',

@@ -1,69 +1,88 @@
 // The texts of the elements in the page's language.
 
-import english from './locales/en.ts';
+import english from '../../locales/elements/en.json';
+import { lookUp, parse } from './locale.ts';
 
 type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
-export type Texts = { [key in keyof typeof english]: (typeof english)[key] extends string ? string : Forms };
-export type Key = keyof Texts;
 
-/** The other languages; each is a file that loads on demand. */
-const loaders: Record<string, () => Promise<{ default: Texts }>> = {
-  ar: () => import('./locales/ar.ts'),
-  de: () => import('./locales/de.ts'),
-  es: () => import('./locales/es.ts'),
-  fr: () => import('./locales/fr.ts'),
-  ja: () => import('./locales/ja.ts'),
-  pt: () => import('./locales/pt.ts'),
-  ru: () => import('./locales/ru.ts'),
-  'zh-Hans': () => import('./locales/zh-Hans.ts'),
+/** The texts with a number, which have a form for each plural category of their language. */
+type CountedKey = 'bell' | 'count' | 'newItems';
+type PlainKey =
+  | 'title'
+  | 'all'
+  | 'views'
+  | 'inbox'
+  | 'unread'
+  | 'archive'
+  | 'types'
+  | 'markAll'
+  | 'markRead'
+  | 'markUnread'
+  | 'archiveItem'
+  | 'unarchive'
+  | 'remove'
+  | 'preferences'
+  | 'back'
+  | 'close'
+  | 'empty'
+  | 'emptyUnread'
+  | 'emptyArchive'
+  | 'loading'
+  | 'failed'
+  | 'retry'
+  | 'offline'
+  | 'refused'
+  | 'newItem'
+  | 'isUnread'
+  | 'more'
+  | 'read'
+  | 'unreadAgain'
+  | 'archived'
+  | 'unarchived'
+  | 'removed'
+  | 'choose'
+  | 'mandatory';
+
+export type Key = PlainKey | CountedKey;
+export type Texts = Record<PlainKey, string> & Record<CountedKey, string | Forms>;
+
+/** The languages. English is always there; each of the others is a file that loads on demand. */
+const loaders: Record<string, (() => Promise<{ default: Texts }>) | undefined> = {
+  ar: () => import('../../locales/elements/ar.json'),
+  de: () => import('../../locales/elements/de.json'),
+  en: undefined,
+  es: () => import('../../locales/elements/es.json'),
+  fr: () => import('../../locales/elements/fr.json'),
+  it: () => import('../../locales/elements/it.json'),
+  ja: () => import('../../locales/elements/ja.json'),
+  ko: () => import('../../locales/elements/ko.json'),
+  pt: () => import('../../locales/elements/pt.json'),
+  ru: () => import('../../locales/elements/ru.json'),
+  'zh-Hans': () => import('../../locales/elements/zh-Hans.json'),
+  'zh-Hant': () => import('../../locales/elements/zh-Hant.json'),
 };
-
-/** The name of a language tag's texts: its language, and for Chinese also its script. */
-function found(tag: string): string {
-  try {
-    const { language, script } = new Intl.Locale(tag).maximize();
-    return language === 'zh' ? `zh-${script}` : language;
-  } catch {
-    return 'en';
-  }
-}
-
-/** The language of an element: its own attribute, the nearest `lang`, or the browser's language. */
-export function localeOf(element: Element): string {
-  for (let at: Element | null = element; at;) {
-    const lang = at === element ? at.getAttribute('locale') || at.getAttribute('lang') : at.getAttribute('lang');
-    if (lang) return lang;
-    const root: Node = at.getRootNode();
-    at = at.parentElement ?? (root instanceof ShadowRoot ? root.host : null);
-  }
-  return navigator.language;
-}
 
 /** Texts of one language, with its formats for numbers and times. */
 export class Language {
   readonly locale: string;
   /** Set for right-to-left texts; otherwise the page decides. */
   readonly direction: 'rtl' | undefined;
-  readonly #texts: Partial<Texts>;
   readonly #plural: Intl.PluralRules;
   readonly #number: Intl.NumberFormat;
 
-  constructor(locale: string, texts: Partial<Texts>) {
-    try {
-      this.#plural = new Intl.PluralRules(locale);
-      this.locale = locale;
-    } catch {
-      // `lang="english"` is not a valid language tag.
-      this.#plural = new Intl.PluralRules((this.locale = 'en'));
-    }
-    this.direction = found(this.locale) === 'ar' ? 'rtl' : undefined;
-    this.#number = new Intl.NumberFormat(this.locale);
-    this.#texts = texts;
+  /** `made` is the locale, its texts, and the page's own texts. */
+  constructor(readonly made: readonly [string, Texts | undefined, Partial<Texts> | undefined]) {
+    const [locale] = made;
+    this.locale = locale;
+    this.direction = /^ar\b/.test(locale) ? 'rtl' : undefined;
+    this.#plural = new Intl.PluralRules(locale);
+    this.#number = new Intl.NumberFormat(locale);
   }
 
   /** A text. `n` selects the plural form; `shown` is the displayed number if it differs, as in "99+". */
   say(key: Key, n = 0, shown = this.number(n), title = ''): string {
-    const entry: string | Forms = this.#texts[key] ?? english[key];
+    const [, texts, own] = this.made;
+    const entry = own?.[key] ?? (texts ?? (english as Texts))[key];
     const text = typeof entry === 'string' ? entry : (entry[this.#plural.select(n)] ?? entry.other);
     // A function, because a string such as `$&` in a title would be a replacement pattern.
     return text.replace(/\{(n|title)\}/g, (_, name) => (name === 'n' ? shown : title));
@@ -103,27 +122,29 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number, number][] = [
 ];
 
 const loaded = new Map<string, Texts>();
-/** The last language and its inputs. Equal inputs return the same object, so that unchanged items are not rendered. */
-let last: unknown[] = [];
 
-/** The language of a locale, with the texts loaded so far; `arrived` is called once if more have loaded. */
-export function language(locale: string, own: Partial<Texts> | undefined, arrived: () => void): Language {
-  const name = found(locale);
-  const texts = loaded.get(name);
-  const load = loaders[name];
-  if (!texts && load) {
-    // If loading fails, English stays.
+/**
+ * The language of a tag: `before` if it is the same, so that unchanged items are not rendered again. If its texts are
+ * not loaded yet, the result is `before`, too, or English at first, and `arrived` is called once they are loaded.
+ */
+export function language(tag: string, own: Partial<Texts> | undefined, arrived: () => void, before?: Language): Language {
+  const locale = parse(tag);
+  const name = lookUp(locale, loaders);
+  const load = name && loaders[name];
+  const texts = name && loaded.get(name);
+  if (load && !texts) {
     load().then(
       ({ default: texts }) => {
         loaded.set(name, texts);
         arrived();
       },
+      // If loading fails, the language stays as it is.
       () => {},
     );
+    // Texts, dates and direction change together, without English in between.
+    if (before) return before;
   }
   // A language without texts gets English texts and English plurals.
-  const tag = load || own || name === 'en' ? locale : 'en';
-  const made = [tag, texts, own];
-  if (!made.every((part, at) => part === last[at])) last = [...made, new Language(tag, { ...texts, ...own })];
-  return last[3] as Language;
+  const made = [name || own ? `${locale}` : 'en', texts || undefined, own] as const;
+  return before && made.every((part, at) => part === before.made[at]) ? before : new Language(made);
 }
