@@ -1,6 +1,7 @@
 // Made by desk/build.mjs.
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
-    ("main-BF4TXWYN.css", "text/css; charset=utf-8", include_bytes!("main-BF4TXWYN.css.gz")),
-    ("main-PBUJFOU4.js", "text/javascript; charset=utf-8", include_bytes!("main-PBUJFOU4.js.gz")),
+    ("main-LH2IIXB5.css", "text/css; charset=utf-8", include_bytes!("main-LH2IIXB5.css.gz")),
+    ("main-ZMROTZJ5.js", "text/javascript; charset=utf-8", include_bytes!("main-ZMROTZJ5.js.gz")),
+    ("zh-Hans-2WBZ6Z6X.js", "text/javascript; charset=utf-8", include_bytes!("zh-Hans-2WBZ6Z6X.js.gz")),
 ]
