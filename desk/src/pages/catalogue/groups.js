@@ -56,7 +56,7 @@ class Groups extends Page {
       <form class="card" novalidate @submit=${this.onSubmit}><h2>${groups.some(({ code }) => code === this.code) ? t('groups.renameTitle') : t('groups.new')}</h2>
         ${problem(failure, ['code', 'title'])}
         <div class="pair">
-          ${text({ name: 'group-code', label: t('code'), value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: t('groups.codeExample') })}
+          ${text({ name: 'group-code', label: t('code'), value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'schools' })}
           ${text({ name: 'group-title', label: t('title'), value: this.title, set: (title) => this.set({ title }), failure, path: 'title', placeholder: t('groups.titleExample') })}
         </div>
         <p class="actions"><button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p></form>`;
