@@ -6,7 +6,7 @@ import { token } from '../server.mjs';
 import { dialog, said, until } from './scene.mjs';
 
 /** Names, codes and formats that are the same in Chinese. */
-const SAME = ['Tidings', 'ID', 'UTC', 'GMT', 'JSON', 'CSV', 'Lines', 'API', 'Webhook', 'MiniJinja', 'English', 'params', 'data', 'sender', 'target', 'action', 'saveNotificationRule', 'tidings', 'audit'];
+const SAME = ['Tidings', 'ID', 'id', 'UTC', 'GMT', 'JSON', 'CSV', 'Lines', 'API', 'Webhook', 'MiniJinja', 'English', 'params', 'data', 'sender', 'target', 'action', 'saveNotificationRule', 'tidings', 'audit'];
 
 /** Data of the tenant: titles, names, ids and codes. */
 const DATA = ['News', 'Orders', 'Comments', 'Schools', 'Staff', 'Ada', 'Obi', 'Ben', 'Weiss', 'Chen', 'Li', 'Dara', 'Novak', 'Hello', 'Planned', 'Order', 'is', 'number', 'state', 'late', 'news', 'order',
@@ -81,7 +81,8 @@ export async function chinese(scene, size) {
   await page.getByText('请填写标题。').waitFor();
   await looksAt('what is missing');
   await page.getByLabel('日期和时间').fill('2031-03-05T09:30');
-  await page.getByRole('listbox').getByRole('option').first().click();
+  await page.getByRole('combobox', { name: '搜索' }).fill('ada');
+  await page.getByRole('option', { name: /Ada Obi/ }).click();
   await page.getByLabel('标题', { exact: true }).fill('Hello');
   await page.getByRole('button', { name: '定时发送 …' }).click();
   await dialog(page).waitFor();
