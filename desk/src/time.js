@@ -10,7 +10,9 @@ export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC
 const format = (at, options) => formatter(Intl.DateTimeFormat, options).format(new Date(at));
 
 export const short = (at) => format(at, { dateStyle: 'medium', timeStyle: 'short' });
-export const long = (at) => format(at, { dateStyle: 'full', timeStyle: 'long' });
+export const long = (at) => t('time.long', { time: format(at, { dateStyle: 'full', timeStyle: 'medium' }), zone: zoneName(at) });
+
+const zoneName = (at) => formatter(Intl.DateTimeFormat, { timeZoneName: 'short' }).formatToParts(new Date(at)).find(({ type }) => type === 'timeZoneName').value;
 
 /** A point in time in a time zone, written out. */
 export const inZone = (at, zone) => format(at, { dateStyle: 'full', timeStyle: 'short', timeZone: zone });

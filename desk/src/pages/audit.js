@@ -83,7 +83,7 @@ class Audit extends Page {
   }
 
   subject({ subject, subjectKind, count: number }) {
-    const many = number > 1 ? html` <span class="muted">${t('audit.users', { n: number })}</span>` : nothing;
+    const many = number > 1 ? html`<span class="muted">${t('audit.users', { n: number })}</span>` : nothing;
     if (!subject) return html`${word(subjectKind)}${many}`;
     const address = PLACES[subjectKind]?.(subject);
     const shown = subjectKind === 'NOTIFICATION' || subjectKind === 'ENDPOINT' ? t('audit.subject') : subject;

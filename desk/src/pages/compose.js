@@ -131,7 +131,7 @@ class Compose extends Page {
       <div role="status">${this.isFlawed ? html`<p class="problem" id="flawed">${this.flawed()}</p>` : nothing}</div>
       <p class="actions">
         <button type="button" class="quiet" @click=${() => this.clear()}>${t('compose.clear')}</button>
-        <button class="primary" ?disabled=${this.isBusy || this.isFlawed} aria-describedby=${this.isFlawed ? 'flawed' : nothing}>${this.isBusy ? t('compose.sending') : `${draft.when === 'later' ? t('compose.schedule') : t('compose.send')} …`}</button>
+        <button class="primary" ?disabled=${this.isBusy || this.isFlawed} aria-describedby=${this.isFlawed ? 'flawed' : nothing}>${this.isBusy ? t('compose.sending') : t('asks', { action: draft.when === 'later' ? t('compose.schedule') : t('compose.send') })}</button>
       </p>
     </form>`;
   }

@@ -88,7 +88,7 @@ class Deliveries extends Page {
       <p class="actions start">
         <button type="button" ?disabled=${this.isBusy} @click=${() => this.turn(of, !isOn)}>${isOn ? t('pause') : t('resume')}</button>
         ${of.channel === 'WEBHOOK' ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.test(of)}>${t('deliveries.test')}</button>` : nothing}
-        ${of.deadCount > 0 ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.replayDead(of)}>${t('deliveries.again')} …</button>` : nothing}
+        ${of.deadCount > 0 ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.replayDead(of)}>${t('asks', { action: t('deliveries.again') })}</button>` : nothing}
       </p></li>`;
   }
 

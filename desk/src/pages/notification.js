@@ -87,7 +87,7 @@ class Notification extends Page {
     return html`
       <button type="button" ?disabled=${this.isBusy} @click=${() => this.edit('text')}>${t('sentOne.amend')}</button>
       ${isScheduled ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.edit('time')}>${t('sentOne.reschedule')}</button>` : nothing}
-      <button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.retract()}>${isScheduled ? t('sentOne.cancel') : t('sentOne.retract')} …</button>`;
+      <button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.retract()}>${t('asks', { action: isScheduled ? t('sentOne.cancel') : t('sentOne.retract') })}</button>`;
   }
 
   facts(of) {

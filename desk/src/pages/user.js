@@ -269,7 +269,7 @@ class User extends Page {
         <p class="actions start"><button type="button" ?disabled=${this.isBusy} @click=${() => this.export()}>${t('user.download')}</button></p></section>
       <section class="card"><h2>${t('user.erase')}</h2>
         <p>${t('user.eraseHint')}</p>
-        <p class="actions start"><button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.erase()}>${t('user.eraseThem')}</button></p></section>`;
+        <p class="actions start"><button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.erase()}>${t('asks', { action: t('user.eraseThem') })}</button></p></section>`;
   }
 
   export() {

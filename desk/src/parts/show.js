@@ -37,7 +37,7 @@ export function leads(link) {
 export const person = (user) => (user ? html`<a href=${to('users', [user.id])}><bdi>${user.name || user.id}</bdi></a>` : '–');
 
 /** The service or operator that did something. */
-export const actor = ({ name, role: code, origin }) => html`<bdi title=${t(`actor.from.${origin}`)}>${name}</bdi> <span class="muted">${t('actor.role', { role: role(code) })}</span>`;
+export const actor = ({ name, role: code, origin }) => html`<bdi title=${t(`actor.from.${origin}`)}>${name}</bdi><span class="muted">${t('actor.role', { role: role(code) })}</span>`;
 
 /** The placeholder of a list: an error, a loading message, or a text for an empty list. */
 export function state({ isLoading, loadFailure, isEmpty, empty }) {

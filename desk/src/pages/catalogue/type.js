@@ -88,7 +88,7 @@ class Type extends Page {
           ${this.fields(of)}
           ${this.template(of)}
           ${this.isAdmin ? html`<p class="actions">
-            ${this.isNew ? nothing : html`<button type="button" class="danger quiet" @click=${() => this.delete()}>${t('delete')} …</button>`}
+            ${this.isNew ? nothing : html`<button type="button" class="danger quiet" @click=${() => this.delete()}>${t('asks', { action: t('delete') })}</button>`}
             <button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p>` : nothing}
         </fieldset></form>
         <aside class="card" aria-label=${t('preview')}>
