@@ -1,7 +1,7 @@
 // Made by desk/build.mjs.
 [
     ("licences-f74360c9.txt", "text/plain; charset=utf-8", include_bytes!("licences-f74360c9.txt.gz")),
+    ("main-DSKXVP3R.js", "text/javascript; charset=utf-8", include_bytes!("main-DSKXVP3R.js.gz")),
     ("main-I2D27YRH.css", "text/css; charset=utf-8", include_bytes!("main-I2D27YRH.css.gz")),
-    ("main-WEA6ZIPW.js", "text/javascript; charset=utf-8", include_bytes!("main-WEA6ZIPW.js.gz")),
-    ("zh-Hans-VOR3UBHX.js", "text/javascript; charset=utf-8", include_bytes!("zh-Hans-VOR3UBHX.js.gz")),
+    ("zh-Hans-P7X5GFHL.js", "text/javascript; charset=utf-8", include_bytes!("zh-Hans-P7X5GFHL.js.gz")),
 ]

@@ -120,6 +120,14 @@ export async function chinese(scene, size) {
   await page.getByRole('alert').getByText('无法连接服务器').waitFor();
   page.complaints.splice(0, page.complaints.length, ...page.complaints.filter((text) => !text.includes('ERR_FAILED')));
   await page.unroute('**/graphql');
+  const { errorCodes } = await tenant.ask('{ errorCodes }');
+  for (const code of errorCodes.filter((one) => one !== 'UNAUTHENTICATED')) {
+    await page.route('**/graphql', (route) => route.fulfill({ json: { errors: [{ message: `words of ${code}`, extensions: { code } }] } }));
+    await page.visit(`audit?actor=${code}`);
+    const alert = await page.getByRole('alert').filter({ hasText: code }).innerText();
+    assert.match(alert, /^\p{Script=Han}[^A-Za-z]*[：（]words of \w+[^A-Za-z]*$/u, code);
+    await page.unroute('**/graphql');
+  }
   await page.getByRole('button', { name: '退出登录' }).click();
   await page.getByRole('heading', { name: '登录' }).waitFor();
   await looksAt('signed out');
@@ -165,7 +173,7 @@ export async function switching(scene) {
   assert.ok(await page.getByRole('radio', { name: '指定用户' }).isChecked());
   assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), '语言', 'the focus stays');
 
-  // What is shown already changes, too: a failure, and the result of an action.
+  // What is shown already changes, too: an empty page, and the result of an action.
   await page.visit('sent/none');
   await page.getByText('通知不存在或已被删除。').waitFor();
   await page.visit('catalogue/defaults');
