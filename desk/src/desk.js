@@ -132,7 +132,7 @@ class Desk extends LitElement {
     return html`
       <a class="skip" href="#main" @click=${this.skip}>${t('skip')}</a>
       <header class="top">
-        <a class="brand" href=${to('')}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2a6 6 0 0 0-6 6v5l-2 4h16l-2-4V8a6 6 0 0 0-6-6Zm-3 17a3 3 0 0 0 6 0Z"></path></svg>Tidings</a>
+        <a class="brand" href=${to('')}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2a6 6 0 0 0-6 6v5l-2 4h16l-2-4V8a6 6 0 0 0-6-6Zm-3 17a3 3 0 0 0 6 0Z"></path></svg><span>Tidings</span></a>
         ${this.languages()}
         ${caller ? this.who() : nothing}
       </header>
