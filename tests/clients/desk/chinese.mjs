@@ -159,9 +159,10 @@ export async function switching(scene) {
   const lang = () => page.evaluate(() => document.documentElement.lang);
   await page.getByLabel('Title', { exact: true }).fill('Typed');
   await page.getByRole('radio', { name: 'Named people' }).check();
-  await page.getByRole('combobox', { name: 'Search' }).fill('da');
   await page.getByText('Paste a list or a CSV').click();
   await page.getByLabel(/^Ids, by commas/).fill('ben');
+  // Last, because the list of users covers what is below it.
+  await page.getByRole('combobox', { name: 'Search' }).fill('da');
   await page.getByLabel('Language').focus();
   await page.getByLabel('Language').selectOption('zh-Hans');
   await page.getByRole('heading', { name: '发通知', level: 1 }).waitFor();
