@@ -34,6 +34,9 @@ async function bundle() {
     absWorkingDir: ROOT,
     entryPoints: { main: 'src/main.js' },
     entryNames: '[name]-[hash]',
+    // The texts of a language are a file that loads on demand.
+    chunkNames: '[name]-[hash]',
+    splitting: true,
     outdir: 'dist',
     bundle: true,
     minify: true,

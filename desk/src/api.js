@@ -2,6 +2,8 @@
 // header that pages of other origins cannot send.
 
 import { Failure, request } from '../../ui/client/src/typed.ts';
+import { hasText, t } from './texts.js';
+import { fieldName } from './words.js';
 
 export { Failure };
 
@@ -32,19 +34,15 @@ export async function ask(document, variables = {}) {
   }
 }
 
-/** The message for a failure, for readers who do not know the API. */
+/**
+ * The message for a failure, for readers who do not know the API: what its code means, and the server's words, which
+ * are always English.
+ */
 export function told(error) {
-  const { code, message, retryAfter } = Failure.of(error);
-  switch (code) {
-    case 'OFFLINE':
-      return `The server cannot be reached (${message}).`;
-    case 'UNAVAILABLE':
-      return `The server is busy: ${message}. Try again in a moment.`;
-    case 'RATE_LIMITED':
-      return `Too much at once${retryAfter ? `: try again in ${Math.ceil(retryAfter / 1000)} s` : ''}.`;
-    case 'FORBIDDEN':
-      return `Your role may not do this: ${message}.`;
-    default:
-      return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, '.');
-  }
+  const { code, message, retryAfter, field } = Failure.of(error);
+  const name = field && fieldName(field.match(/(\w+)(\[\d+\])?$/)?.[1] ?? field);
+  const values = { detail: message.replace(/\.$/, ''), n: retryAfter && Math.ceil(retryAfter / 1000), field: name };
+  const key = [name && `error.${code}.field`, retryAfter && `error.${code}.later`, `error.${code}`].find((one) => one && hasText(one));
+  const sentence = t(key ?? 'error.other', values);
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }

@@ -1,12 +1,15 @@
 // The frame: the caller, the navigation, and messages about results.
 
 import { LitElement, html, nothing } from 'lit';
+import { live } from 'lit/directives/live.js';
 
 import { callAs } from './api.js';
 import { showCurrent } from './parts/part.js';
 import { follow, go, here, to } from './route.js';
 import { byToken, first, signIn, signOut, taken } from './session.js';
+import { NAMES, begin, language, rich, setLanguage, t } from './texts.js';
 import { span } from './time.js';
+import { role } from './words.js';
 import './door.js';
 import './pages/audit.js';
 import './pages/catalogue.js';
@@ -26,19 +29,21 @@ const ADMIN = ['ADMIN'];
  * All pages in the order of the navigation, with the roles that the server allows. `src/http/desk.rs` serves the paths.
  */
 const PLACES = [
-  { place: 'compose', title: 'Compose', roles: STAFF, show: (of) => html`<desk-compose .caller=${of.caller} .query=${of.query}></desk-compose>` },
-  { place: 'sent', title: 'Sent', roles: STAFF, show: (of) => of.rest[0]
+  { place: 'compose', roles: STAFF, show: (of) => html`<desk-compose .caller=${of.caller} .query=${of.query}></desk-compose>` },
+  { place: 'sent', roles: STAFF, show: (of) => of.rest[0]
     ? html`<desk-notification .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-notification>`
     : html`<desk-sent .caller=${of.caller} .query=${of.query}></desk-sent>` },
-  { place: 'users', title: 'Users', roles: STAFF, show: (of) => of.rest[0]
+  { place: 'users', roles: STAFF, show: (of) => of.rest[0]
     ? html`<desk-user .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-user>`
     : html`<desk-users .caller=${of.caller} .query=${of.query}></desk-users>` },
-  { place: 'catalogue', title: 'Catalogue', roles: STAFF, show: (of) => html`<desk-catalogue .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-catalogue>` },
-  { place: 'deliveries', title: 'Deliveries', roles: STAFF, show: (of) => html`<desk-deliveries .caller=${of.caller} .query=${of.query}></desk-deliveries>` },
-  { place: 'rules', title: 'Rules', roles: ADMIN, show: (of) => html`<desk-rules .caller=${of.caller}></desk-rules>` },
-  { place: 'audit', title: 'Audit log', roles: ADMIN, show: (of) => html`<desk-audit .caller=${of.caller} .query=${of.query}></desk-audit>` },
-  { place: 'now', title: 'Now', roles: ADMIN, show: (of) => html`<desk-now .caller=${of.caller}></desk-now>` },
+  { place: 'catalogue', roles: STAFF, show: (of) => html`<desk-catalogue .caller=${of.caller} .rest=${of.rest} .query=${of.query}></desk-catalogue>` },
+  { place: 'deliveries', roles: STAFF, show: (of) => html`<desk-deliveries .caller=${of.caller} .query=${of.query}></desk-deliveries>` },
+  { place: 'rules', roles: ADMIN, show: (of) => html`<desk-rules .caller=${of.caller}></desk-rules>` },
+  { place: 'audit', roles: ADMIN, show: (of) => html`<desk-audit .caller=${of.caller} .query=${of.query}></desk-audit>` },
+  { place: 'now', roles: ADMIN, show: (of) => html`<desk-now .caller=${of.caller}></desk-now>` },
 ];
+
+const titleOf = (place) => t(`place.${place}`);
 
 class Desk extends LitElement {
   createRenderRoot() {
@@ -50,11 +55,19 @@ class Desk extends LitElement {
   said = null;
   at = here();
 
+  /** Nothing is rendered before its texts are there. */
+  async scheduleUpdate() {
+    await this.texts;
+    super.scheduleUpdate();
+  }
+
   async connectedCallback() {
     super.connectedCallback();
+    this.texts = begin();
     // Never removed: the element lives as long as the page.
     addEventListener('popstate', () => this.moved());
     addEventListener('hashchange', () => this.linked(taken()));
+    addEventListener('tidings-language', () => this.requestUpdate());
     addEventListener('tidings-said', ({ detail }) => this.tell(detail));
     this.addEventListener('click', follow);
     setInterval(() => this.requestUpdate(), 30_000);
@@ -115,19 +128,20 @@ class Desk extends LitElement {
   render() {
     const { caller, at } = this;
     const found = PLACES.find(({ place }) => place === at.place);
-    document.title = `${caller && found ? `${found.title} · ` : ''}Tidings desk`;
+    document.title = caller && found ? t('page.title', { page: titleOf(found.place) }) : t('page.name');
     return html`
-      <a class="skip" href="#main" @click=${this.skip}>Skip to the content</a>
+      <a class="skip" href="#main" @click=${this.skip}>${t('skip')}</a>
       <header class="top">
-        <a class="brand" href=${to('')}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2a6 6 0 0 0-6 6v5l-2 4h16l-2-4V8a6 6 0 0 0-6-6Zm-3 17a3 3 0 0 0 6 0Z"></path></svg>Tidings</a>
+        <a class="brand" href=${to('')}><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2a6 6 0 0 0-6 6v5l-2 4h16l-2-4V8a6 6 0 0 0-6-6Zm-3 17a3 3 0 0 0 6 0Z"></path></svg><span>Tidings</span></a>
+        ${this.languages()}
         ${caller ? this.who() : nothing}
       </header>
       <div class="frame ${caller ? '' : 'alone'}">
         ${caller && this.allowed.length > 0 ? this.navigation() : nothing}
-        <main id="main" tabindex="-1">${this.isReady ? this.content(found) : html`<p class="muted">Loading …</p>`}</main>
+        <main id="main" tabindex="-1">${this.isReady ? this.content(found) : html`<p class="muted">${t('loading')}</p>`}</main>
       </div>
-      <div class="said-place" role="status" aria-live="polite">${this.said ? html`<p class="said ${this.said.kind}">${this.said.text}
-        <button type="button" class="quiet" aria-label="Close" @click=${() => this.unsay()}>×</button></p>` : nothing}</div>
+      <div class="said-place" role="status" aria-live="polite">${this.said ? html`<p class="said ${this.said.kind}">${this.said.text()}
+        <button type="button" class="quiet" aria-label=${t('close')} @click=${() => this.unsay()}>×</button></p>` : nothing}</div>
       ${this.offered ? this.offer() : nothing}`;
   }
 
@@ -141,21 +155,37 @@ class Desk extends LitElement {
     this.requestUpdate();
   }
 
+  /** The name of each language is in that language, so that everyone finds their own. */
+  languages() {
+    return html`<select class="languages" aria-label=${t('language')} @change=${(event) => this.speak(event.target)}>
+      ${NAMES.map(([code, name]) => html`<option value=${code} lang=${code} .selected=${live(code === language())}>${name}</option>`)}
+    </select>`;
+  }
+
+  async speak(select) {
+    try {
+      await setLanguage(select.value);
+    } catch {
+      select.value = language();
+      this.tell({ text: () => t('language.failed'), kind: 'bad' });
+    }
+  }
+
   who() {
-    const { name, role, tenant, expiresAt } = this.caller;
+    const { name, role: code, tenant, expiresAt } = this.caller;
     const left = expiresAt ? (expiresAt - Date.now()) / 1000 : null;
-    const expiry = left === null ? '' : left > 0 ? `expires in ${span(left)}` : 'has expired';
+    const expiry = left === null ? '' : left > 0 ? t('caller.expires', { span: span(left) }) : t('caller.expired');
     return html`<div class="who">
-      <span class="who-name" title=${expiry}><b><bdi>${name}</bdi></b> <span class="role">${role.toLowerCase()}</span> <span class="muted"><bdi>${tenant}</bdi></span></span>
-      <button type="button" class="quiet" @click=${() => this.leave()}>Sign out</button>
+      <span class="who-name" title=${expiry}><b><bdi>${name ?? t('caller.unknown')}</bdi></b> <span class="role">${role(code)}</span> <span class="muted"><bdi>${tenant}</bdi></span></span>
+      <button type="button" class="quiet" @click=${() => this.leave()}>${t('signOut')}</button>
     </div>`;
   }
 
   navigation() {
-    return html`<nav aria-label="Desk">
+    return html`<nav class="places" aria-label=${t('navigation')}>
       <ul>
-        ${this.allowed.map(({ place, title }) => html`<li><a href=${to(place)} aria-current=${place === this.at.place ? 'page' : nothing}>${title}</a></li>`)}
-        <li class="advanced"><a href="/console">Advanced</a></li>
+        ${this.allowed.map(({ place }) => html`<li><a href=${to(place)} aria-current=${place === this.at.place ? 'page' : nothing}>${titleOf(place)}</a></li>`)}
+        <li class="advanced"><a href="/console">${t('advanced')}</a></li>
       </ul>
     </nav>`;
   }
@@ -164,10 +194,10 @@ class Desk extends LitElement {
     const { caller, at } = this;
     if (!caller) return html`<desk-sign-in .refused=${this.refused} .canSignIn=${this.canSignIn} @desk-token=${({ detail }) => this.use(signIn(detail))}></desk-sign-in>`;
     if (!STAFF.includes(caller.role)) return html`<desk-no-entry .caller=${caller}></desk-no-entry>`;
-    if (!found) return html`<h1 tabindex="-1">There is no such page</h1><p>The navigation leads to all that there are.</p>`;
+    if (!found) return html`<h1 tabindex="-1">${t('noPage.title')}</h1><p>${t('noPage.text')}</p>`;
     if (found.roles.includes(caller.role)) return found.show({ caller, ...at });
-    return html`<h1 tabindex="-1">${found.title}</h1>
-      <p class="empty">This page is for the role ${found.roles.join(' or ').toLowerCase()}; you are signed in as ${caller.role.toLowerCase()}.</p>`;
+    return html`<h1 tabindex="-1">${titleOf(found.place)}</h1>
+      <p class="empty">${t('noRole', { needed: role(found.roles[0]), role: role(caller.role) })}</p>`;
   }
 
   async leave() {
@@ -175,21 +205,18 @@ class Desk extends LitElement {
       await signOut(this.caller);
       this.use(null);
     } catch (error) {
-      this.tell({ text: `You are still signed in: ${error.message}.`, kind: 'bad' });
+      this.tell({ text: () => t('signOut.failed', { detail: error.message }), kind: 'bad' });
     }
   }
 
   offer() {
     const { caller, offered } = this;
-    const bearer = ({ isReadable, sub, role, tenant }) => (isReadable ? html`<b><bdi>${sub}</bdi> (${role}) at <bdi>${tenant}</bdi></b>` : html`<b>an unknown caller</b>`);
+    const bearer = (of) => (of.isReadable ? rich('offer.caller', { user: html`<bdi>${of.sub}</bdi>`, role: role(of.role), tenant: html`<bdi>${of.tenant}</bdi>` }) : t('caller.unknown'));
     const is = (heading, text, answers) => html`<desk-offer .heading=${heading} .text=${text} .answers=${answers}
       @desk-answer=${({ detail }) => this.answered(detail)}></desk-offer>`;
-    if (!caller) {
-      const whom = offered.isReadable ? html`<bdi>${offered.sub}</bdi> (${offered.role}) of tenant <bdi>${offered.tenant}</bdi>` : 'an unknown caller';
-      return is(html`Sign in as ${whom}?`, html`<p>A link brings this token. Sign in only if you trust where the link came from.</p>`, ['Cancel', 'Sign in']);
-    }
-    return is('Replace the caller?', html`<p>A link brings a token of ${bearer(offered)}. You are signed in as ${bearer(caller)}.</p>
-      <p>Replace it only if you trust where the link came from.</p>`, ['Keep', 'Replace']);
+    if (!caller) return is(rich('offer.signIn', { caller: bearer(offered) }), html`<p>${t('offer.trust')}</p>`, [t('cancel'), t('signIn.act')]);
+    return is(t('offer.replace'), html`<p>${rich('offer.callers', { offered: html`<b>${bearer(offered)}</b>`, caller: html`<b>${bearer(caller)}</b>` })}</p>
+      <p>${t('offer.replaceTrust')}</p>`, [t('offer.keep'), t('offer.act')]);
   }
 
   answered(isReplaced) {

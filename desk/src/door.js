@@ -4,6 +4,7 @@ import { html, nothing } from 'lit';
 
 import { Part } from './parts/part.js';
 import { beginning } from './session.js';
+import { rich, t } from './texts.js';
 
 class SignIn extends Part {
   static properties = { refused: {}, canSignIn: {} };
@@ -11,20 +12,20 @@ class SignIn extends Part {
   render() {
     return html`
       <section class="door">
-        <h1 tabindex="-1">Sign in</h1>
-        ${this.refused ? html`<p class="problem" role="alert">The server does not take this any more: ${this.refused}.</p>` : nothing}
+        <h1 tabindex="-1">${t('signIn.title')}</h1>
+        ${this.refused ? html`<p class="problem" role="alert">${t('signIn.refused', { detail: this.refused })}</p>` : nothing}
         ${this.canSignIn ? html`
-          <p><a class="button primary" href=${beginning()}>Sign in with your organisation</a></p>
-          <p class="or">or by a token</p>` : nothing}
+          <p><a class="button primary" href=${beginning()}>${t('signIn.provider')}</a></p>
+          <p class="or">${t('signIn.or')}</p>` : nothing}
         <form @submit=${this.onSubmit}>
           <div class="field">
-            <label for="token">Token of a service or an operator</label>
+            <label for="token">${t('signIn.token')}</label>
             <input id="token" class="code" type=${this.isShown ? 'text' : 'password'} required autocomplete="off" spellcheck="false" aria-describedby="token-hint">
-            <p class="hint" id="token-hint">As <code>tidings token --tenant … --user … --role admin</code> prints it. It is kept until this tab is closed.</p>
+            <p class="hint" id="token-hint">${rich('signIn.hint', { command: html`<code>tidings token --tenant … --user … --role admin</code>` })}</p>
           </div>
           <p class="actions">
-            <button type="button" class="quiet" aria-pressed=${String(Boolean(this.isShown))} @click=${() => this.set({ isShown: !this.isShown })}>Show it</button>
-            <button class="primary">Sign in</button>
+            <button type="button" class="quiet" aria-pressed=${String(Boolean(this.isShown))} @click=${() => this.set({ isShown: !this.isShown })}>${t('signIn.show')}</button>
+            <button class="primary">${t('signIn.act')}</button>
           </p>
         </form>
       </section>`;
@@ -48,10 +49,9 @@ class NoEntry extends Part {
   render() {
     return html`
       <section class="door">
-        <h1 tabindex="-1">The desk is not for users</h1>
-        <p>You are signed in as the user <b><bdi>${this.caller.sub}</bdi></b>. The desk is where services and operators send, look up and mend.
-          Your own notifications are in the bell of your application.</p>
-        ${this.hasDemo ? html`<p><a class="button primary" href="/demo">The bell in the demo’s product</a></p>` : nothing}
+        <h1 tabindex="-1">${t('noEntry.title')}</h1>
+        <p>${rich('noEntry.text', { user: html`<b><bdi>${this.caller.sub}</bdi></b>` })}</p>
+        ${this.hasDemo ? html`<p><a class="button primary" href="/demo">${t('noEntry.demo')}</a></p>` : nothing}
       </section>`;
   }
 }

@@ -1,6 +1,7 @@
 // The draft, kept until it is sent or the tab is closed, and its conversion into API input.
 
 import { keep, kept } from './storage.js';
+import { t } from './texts.js';
 import { OWN_ZONE, instant } from './time.js';
 
 const EMPTY = {
@@ -60,17 +61,17 @@ export function publishAt({ when, at, zone }) {
 /** Problems found without asking the server: field names with their messages. */
 export function flaws(draft, template, now = Date.now()) {
   const found = {};
-  if (!draft.type) found.type = 'Choose a type.';
-  if (!template?.title && !draft.title.trim()) found.title = 'A title is needed.';
-  if (draft.audience === 'groups' && draft.groups.length === 0) found.groups = 'Choose a group at least.';
-  if (draft.audience === 'users' && draft.users.length === 0) found.users = 'Name at least one user.';
+  if (!draft.type) found.type = t('draft.type');
+  if (!template?.title && !draft.title.trim()) found.title = t('draft.title');
+  if (draft.audience === 'groups' && draft.groups.length === 0) found.groups = t('draft.groups');
+  if (draft.audience === 'users' && draft.users.length === 0) found.users = t('draft.users');
   if (draft.when === 'later') {
     const at = publishAt(draft);
-    if (at === undefined) found.at = draft.at ? 'The clocks there never show this time.' : 'Say when.';
-    else if (Date.parse(at) <= now) found.at = 'This is in the past.';
+    if (at === undefined) found.at = draft.at ? t('time.skipped') : t('draft.at');
+    else if (Date.parse(at) <= now) found.at = t('draft.past');
   }
-  if (extraOf(draft) === null) found.extra = 'This is no object of JSON.';
-  if (draft.expires && !(Date.parse(instant(draft.expires, draft.zone)) > now)) found.expires = 'This is in the past, or the clocks there never show it.';
+  if (extraOf(draft) === null) found.extra = t('draft.extra');
+  if (draft.expires && !(Date.parse(instant(draft.expires, draft.zone)) > now)) found.expires = t('draft.expires');
   return found;
 }
 

@@ -71,7 +71,7 @@ function clean(text) {
 /** The caller of a token, from its claims. */
 export function byToken(token) {
   const claims = claimsOf(token);
-  return { token, isCookie: false, isReadable: claims !== null, name: claims?.sub ?? 'an unknown caller', role: 'ADMIN', tenant: '', ...claims };
+  return { token, isCookie: false, isReadable: claims !== null, name: claims?.sub, role: 'ADMIN', tenant: '', ...claims };
 }
 
 function byCookie({ tenant, role, sub, name, expiresAt }) {

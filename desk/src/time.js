@@ -1,19 +1,21 @@
 // Points in time as people read and write them.
 
+import { formatter, t } from './texts.js';
+
 /** All time zones that the browser knows, and UTC. */
 export const ZONES = [...new Set(['UTC', ...(Intl.supportedValuesOf?.('timeZone') ?? [])])].sort();
 
 export const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 
-const SHORT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const format = (at, options) => formatter(Intl.DateTimeFormat, options).format(new Date(at));
 
-export const short = (at) => SHORT.format(new Date(at));
-export const long = (at) => LONG.format(new Date(at));
+export const short = (at) => format(at, { dateStyle: 'medium', timeStyle: 'short' });
+export const long = (at) => t('time.long', { time: format(at, { dateStyle: 'full', timeStyle: 'medium' }), zone: zoneName(at) });
+
+const zoneName = (at) => formatter(Intl.DateTimeFormat, { timeZoneName: 'short' }).formatToParts(new Date(at)).find(({ type }) => type === 'timeZoneName').value;
 
 /** A point in time in a time zone, written out. */
-export const inZone = (at, zone) =>
-  new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'short', timeZone: zone }).format(new Date(at));
+export const inZone = (at, zone) => format(at, { dateStyle: 'full', timeStyle: 'short', timeZone: zone });
 
 /** The wall-clock time of a zone in the format of `datetime-local`. */
 export function wall(at, zone) {
@@ -40,8 +42,8 @@ export function instant(text, zone) {
 
 /** A duration in readable form. */
 export function span(seconds) {
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} days`;
+  if (seconds < 90) return t('span.seconds', { n: Math.round(seconds) });
+  if (seconds < 5400) return t('span.minutes', { n: Math.round(seconds / 60) });
+  if (seconds < 172_800) return t('span.hours', { n: Math.round(seconds / 3600) });
+  return t('span.days', { n: Math.round(seconds / 86_400) });
 }

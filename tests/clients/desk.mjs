@@ -4,6 +4,7 @@
 import { Scene } from './desk/scene.mjs';
 import { axe, keyboard } from './desk/access.mjs';
 import { catalogue, groups } from './desk/catalogue.mjs';
+import { chinese, switching } from './desk/chinese.mjs';
 import { composeAndSend, flawed, lostAnswer, named, schedule } from './desk/compose.mjs';
 import { cookies, links, roles } from './desk/doors.mjs';
 import { injection } from './desk/injection.mjs';
@@ -16,7 +17,7 @@ import { audit, now } from './desk/watch.mjs';
 const SIZES = ['desktop', 'phone'];
 
 /** Flows run at both sizes. */
-const FLOWS = { axe, composeAndSend, flawed, lostAnswer, named, schedule, filters, amend, reached, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now };
+const FLOWS = { axe, composeAndSend, flawed, lostAnswer, named, schedule, filters, amend, reached, reschedule, retract, inbox, support, why, erase, catalogue, groups, deliveries, rules, audit, now, chinese };
 
 const TESTS = {
   injection,
@@ -25,6 +26,7 @@ const TESTS = {
   roles,
   cookies,
   links,
+  switching,
 };
 
 /** Runs only by name: it writes pictures and checks nothing. */

@@ -6,8 +6,10 @@ import { ask } from '../api.js';
 import { Audit as Log } from '../documents.js';
 import { select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
-import { actor, count, deed, more, problem, state, when, word } from '../parts/show.js';
+import { actor, more, problem, state, when } from '../parts/show.js';
 import { to } from '../route.js';
+import { rich, t } from '../texts.js';
+import { deed, word } from '../words.js';
 
 const KINDS = ['NOTIFICATION', 'USER', 'GROUP', 'MESSAGE_TYPE', 'REASON', 'RULE', 'ENDPOINT', 'VIEW', 'VIEW_CODE', 'TARGET_TYPE'];
 
@@ -65,39 +67,39 @@ class Audit extends Page {
   render() {
     const { nodes, pageInfo, isLoading, loadFailure, failure } = this;
     return html`
-      <div class="head"><h1 tabindex="-1">Audit log</h1><button type="button" ?disabled=${this.isBusy} @click=${() => this.download()}>Download as JSON lines</button></div>
+      <div class="head"><h1 tabindex="-1">${t('place.audit')}</h1><button type="button" ?disabled=${this.isBusy} @click=${() => this.download()}>${t('audit.download')}</button></div>
       ${problem(failure)}
       ${this.filters()}
-      ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: 'Nothing was done that fits.' })}
-      ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}><caption class="vh">What was done, newest first</caption>
-        <thead><tr><th>What</th><th>To</th><th>By</th><th>From</th><th>When</th></tr></thead>
+      ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: t('audit.empty') })}
+      ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}><caption class="vh">${t('audit.table')}</caption>
+        <thead><tr><th>${t('audit.what')}</th><th>${t('audit.to')}</th><th>${t('audit.by')}</th><th>${t('audit.from')}</th><th>${t('when')}</th></tr></thead>
         <tbody>${nodes.map((of) => html`<tr>
           <th scope="row">${deed(of.action)}</th>
-          <td data-label="To" class="named">${this.subject(of)}</td>
-          <td data-label="By" class="named">${actor(of.actor)}</td>
-          <td data-label="From" class="named">${word(of.actor.origin)}</td>
-          <td data-label="When">${when(of.at)}</td></tr>`)}</tbody></table>` : nothing}
+          <td data-label=${t('audit.to')} class="named">${this.subject(of)}</td>
+          <td data-label=${t('audit.by')} class="named">${actor(of.actor)}</td>
+          <td data-label=${t('audit.from')} class="named">${word(of.actor.origin)}</td>
+          <td data-label=${t('when')}>${when(of.at)}</td></tr>`)}</tbody></table>` : nothing}
       ${more(pageInfo, () => this.fill(pageInfo.endCursor), isLoading)}`;
   }
 
   subject({ subject, subjectKind, count: number }) {
-    const many = number > 1 ? html` <span class="muted">(${count(number)} users)</span>` : nothing;
+    const many = number > 1 ? html`<span class="muted">${t('audit.users', { n: number })}</span>` : nothing;
     if (!subject) return html`${word(subjectKind)}${many}`;
     const address = PLACES[subjectKind]?.(subject);
-    const shown = subjectKind === 'NOTIFICATION' || subjectKind === 'ENDPOINT' ? 'the one' : subject;
+    const shown = subjectKind === 'NOTIFICATION' || subjectKind === 'ENDPOINT' ? t('audit.subject') : subject;
     return html`${word(subjectKind)} ${address ? html`<a href=${address}><bdi>${shown}</bdi></a>` : html`<bdi>${shown}</bdi>`}${many}`;
   }
 
   filters() {
-    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('audit', { [name]: value }), options: [['', 'All'], ...options] });
+    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('audit', { [name]: value }), options: [['', t('all')], ...options] });
     const typed = (name, label, type) => text({ name: `filter-${name}`, label, type, value: this.typed?.[name] ?? this.query.get(name) ?? '', set: (value) => this.narrowSoon('audit', { [name]: value.trim() }) });
-    return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
-      ${typed('actor', 'Done by')}
-      ${of('action', 'What', ACTIONS.map((one) => [one, deed(one)]))}
-      ${of('kind', 'To', KINDS.map((one) => [one, word(one)]))}
-      ${this.query.get('kind') ? typed('id', 'Which') : nothing}
-      ${typed('since', 'From', 'date')}
-      ${typed('until', 'Until', 'date')}
+    return html`<form class="filters" role="search" aria-label=${t('filters')} @submit=${(event) => event.preventDefault()}>
+      ${typed('actor', t('audit.actor'))}
+      ${of('action', t('audit.what'), ACTIONS.map((one) => [one, deed(one)]))}
+      ${of('kind', t('audit.to'), KINDS.map((one) => [one, word(one)]))}
+      ${this.query.get('kind') ? typed('id', t('audit.id')) : nothing}
+      ${typed('since', t('since'), 'date')}
+      ${typed('until', t('audit.until'), 'date')}
     </form>`;
   }
 
@@ -113,7 +115,7 @@ class Audit extends Page {
       const url = URL.createObjectURL(new Blob([`${lines.join('\n')}\n`], { type: 'application/jsonl' }));
       Object.assign(document.createElement('a'), { href: url, download: 'audit.jsonl' }).click();
       setTimeout(() => URL.revokeObjectURL(url), 60_000);
-      this.say(`${count(lines.length)} lines are downloaded${lines.length >= LINES ? '; there are more, which the API and tidings audit have' : ''}.`);
+      this.say(() => t(lines.length >= LINES ? 'audit.downloadedSome' : 'audit.downloaded', { n: lines.length }));
     });
   }
 }

@@ -4,6 +4,7 @@ import { html, nothing } from 'lit';
 
 import { Page } from '../parts/part.js';
 import { to } from '../route.js';
+import { t } from '../texts.js';
 import './catalogue/defaults.js';
 import './catalogue/groups.js';
 import './catalogue/reasons.js';
@@ -12,20 +13,20 @@ import './catalogue/type.js';
 import './catalogue/types.js';
 import './catalogue/views.js';
 
-const PARTS = [['types', 'Types'], ['reasons', 'Reasons'], ['targets', 'Targets'], ['groups', 'Groups'], ['defaults', 'Defaults'], ['views', 'View codes']];
+const PARTS = ['types', 'reasons', 'targets', 'groups', 'defaults', 'views'];
 
 class Catalogue extends Page {
   get part() {
-    return PARTS.some(([name]) => name === this.rest[0]) ? this.rest[0] : 'types';
+    return PARTS.includes(this.rest[0]) ? this.rest[0] : 'types';
   }
 
   render() {
     const { part } = this;
     return html`
-      <h1 tabindex="-1">Catalogue</h1>
-      <nav class="tabs" aria-label="Parts of the catalogue"><ul>${PARTS.map(([name, title]) => html`<li><a
-        href=${to('catalogue', [name])} aria-current=${name === part ? 'page' : nothing}>${title}</a></li>`)}</ul></nav>
-      ${this.isAdmin || part === 'groups' ? nothing : html`<p class="note">Only operators change this; you may look.</p>`}
+      <h1 tabindex="-1">${t('place.catalogue')}</h1>
+      <nav class="tabs" aria-label=${t('catalogue.parts')}><ul>${PARTS.map((name) => html`<li><a
+        href=${to('catalogue', [name])} aria-current=${name === part ? 'page' : nothing}>${t(`catalogue.${name}`)}</a></li>`)}</ul></nav>
+      ${this.isAdmin || part === 'groups' ? nothing : html`<p class="note">${t('catalogue.readOnly')}</p>`}
       ${this.shown(part)}`;
   }
 

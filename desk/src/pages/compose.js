@@ -12,7 +12,9 @@ import { Page } from '../parts/part.js';
 import '../parts/picker.js';
 import { item, people, problem, state } from '../parts/show.js';
 import { to } from '../route.js';
+import { list, rich, t } from '../texts.js';
 import { OWN_ZONE, ZONES, inZone, span } from '../time.js';
+import { fieldName } from '../words.js';
 
 /** How long a draft must stay unchanged before its preview is requested, in milliseconds. */
 const REST_MS = 250;
@@ -72,7 +74,7 @@ class Compose extends Page {
       const { previewNotification } = await ask(Preview, { input });
       if (draft === this.draft) this.set({ shown: previewNotification, previewFailure: null });
     } catch (error) {
-      if (draft === this.draft) this.set({ previewFailure: told(error) });
+      if (draft === this.draft) this.set({ previewFailure: error });
     }
   }
 
@@ -84,7 +86,7 @@ class Compose extends Page {
       const unknown = await this.unknown(draft);
       if (draft === this.draft) this.set({ size, strangers: unknown });
     } catch (error) {
-      if (draft === this.draft) this.set({ size: null, previewFailure: told(error) });
+      if (draft === this.draft) this.set({ size: null, previewFailure: error });
     }
   }
 
@@ -99,18 +101,18 @@ class Compose extends Page {
   render() {
     const { isLoading, loadFailure, types } = this;
     return html`
-      <h1 tabindex="-1">Compose</h1>
+      <h1 tabindex="-1">${t('place.compose')}</h1>
       ${this.sent ? this.outcome() : nothing}
-      ${state({ isLoading, loadFailure, isEmpty: types.length === 0, empty: 'There are no message types yet: an operator makes them in the catalogue.' })}
+      ${state({ isLoading, loadFailure, isEmpty: types.length === 0, empty: t('compose.noTypes') })}
       ${types.length > 0 ? html`<div class="compose">${this.form()}${this.aside()}</div>` : nothing}`;
   }
 
   /** The result of sending, shown above the next draft. */
   outcome() {
     const { id, isReplayed, isLater, size } = this.sent;
-    return html`<section class="card done" aria-label="What was sent">
-      <p>${isReplayed ? 'This had been sent already, and was not sent again.' : isLater ? html`Scheduled for ${size}.` : html`Sent to ${size}.`}</p>
-      <a class="button" href=${to('sent', [id])}>Look at it</a>
+    return html`<section class="card done" aria-label=${t('compose.done')}>
+      <p>${isReplayed ? t('compose.replayed') : t(isLater ? 'compose.scheduledFor' : 'compose.sentTo', { audience: size() })}</p>
+      <a class="button" href=${to('sent', [id])}>${t('compose.look')}</a>
     </section>`;
   }
 
@@ -119,8 +121,8 @@ class Compose extends Page {
     const wrong = this.isTried ? flaws(draft, this.type?.template) : {};
     return html`<form class="card" novalidate @submit=${this.onSubmit}>
       ${problem(failure, PATHS)}
-      ${failure && Failure.of(failure).code === 'CONFLICT' ? html`<p><button type="button" @click=${() => this.change({ key: blank().key })}>Treat it as a new one</button></p>` : nothing}
-      ${select({ name: 'type', label: 'Type', value: draft.type, set: (type) => this.change({ type }), options: this.types.map(({ code, title }) => [code, title]),
+      ${failure && Failure.of(failure).code === 'CONFLICT' ? html`<p><button type="button" @click=${() => this.change({ key: blank().key })}>${t('compose.anew')}</button></p>` : nothing}
+      ${select({ name: 'type', label: t('type'), value: draft.type, set: (type) => this.change({ type }), options: this.types.map(({ code, title }) => [code, title]),
         failure, path: 'input.type', wrong: wrong.type })}
       ${this.audience(wrong)}
       ${this.content(wrong)}
@@ -128,8 +130,8 @@ class Compose extends Page {
       ${this.rest(wrong)}
       <div role="status">${this.isFlawed ? html`<p class="problem" id="flawed">${this.flawed()}</p>` : nothing}</div>
       <p class="actions">
-        <button type="button" class="quiet" @click=${() => this.clear()}>Clear</button>
-        <button class="primary" ?disabled=${this.isBusy || this.isFlawed} aria-describedby=${this.isFlawed ? 'flawed' : nothing}>${this.isBusy ? 'Sending …' : draft.when === 'later' ? 'Schedule …' : 'Send …'}</button>
+        <button type="button" class="quiet" @click=${() => this.clear()}>${t('compose.clear')}</button>
+        <button class="primary" ?disabled=${this.isBusy || this.isFlawed} aria-describedby=${this.isFlawed ? 'flawed' : nothing}>${this.isBusy ? t('compose.sending') : t('asks', { action: draft.when === 'later' ? t('compose.schedule') : t('compose.send') })}</button>
       </p>
     </form>`;
   }
@@ -141,22 +143,22 @@ class Compose extends Page {
 
   /** Says which texts have flaws and prevent sending. */
   flawed() {
-    const fields = new Intl.ListFormat('en').format(this.shown.flaws.map(({ field }) => field));
-    const template = this.isAdmin ? html`<a href=${to('catalogue', ['types', this.draft.type])}>the template</a>` : 'the template';
-    return html`This cannot be sent: the type’s template has flaws in its ${fields}, as the preview shows. Change what you have written, or ${template}.`;
+    const fields = list(this.shown.flaws.map(({ field }) => fieldName(field)));
+    const template = this.isAdmin ? html`<a href=${to('catalogue', ['types', this.draft.type])}>${t('compose.template')}</a>` : t('compose.template');
+    return rich('compose.flawed', { fields, template });
   }
 
   audience(wrong) {
     const { draft, groups } = this;
-    const options = [['everyone', 'Everyone'], ['groups', 'Groups'], ['users', 'Named people']];
+    const options = [['everyone', t('everyone')], ['groups', t('groups')], ['users', t('compose.named')]];
     return html`
-      ${choice({ name: 'audience', label: 'Audience', value: draft.audience, options, set: (audience) => this.change({ audience }) })}
+      ${choice({ name: 'audience', label: t('compose.audience'), value: draft.audience, options, set: (audience) => this.change({ audience }) })}
       ${draft.audience === 'groups' ? html`<fieldset class="boxes" aria-describedby="groups-wrong">
-        <legend>Groups</legend>
+        <legend>${t('groups')}</legend>
         ${groups.map(({ code, title, memberCount }) => html`<label><input type="checkbox" .checked=${draft.groups.includes(code)}
           @change=${({ target }) => this.change({ groups: target.checked ? [...draft.groups, code] : draft.groups.filter((one) => one !== code) })}>
           <bdi>${title || code}</bdi> <span class="muted">${memberCount}</span></label>`)}
-        ${groups.length === 0 ? html`<p class="muted">There are no groups.</p>` : nothing}
+        ${groups.length === 0 ? html`<p class="muted">${t('compose.noGroups')}</p>` : nothing}
         <p class="wrong" id="groups-wrong">${wrong.groups ?? ''}</p>
       </fieldset>` : nothing}
       ${draft.audience === 'users' ? this.named(wrong) : nothing}`;
@@ -167,18 +169,18 @@ class Compose extends Page {
     const add = (ids) => this.change({ users: [...new Set([...users, ...ids])] });
     const shown = users.slice(0, 50);
     return html`<fieldset>
-      <legend>People</legend>
-      <tidings-picker name="person" label="Search" takes @tidings-picked=${({ detail }) => add([detail.id])}></tidings-picker>
+      <legend>${t('compose.people')}</legend>
+      <tidings-picker name="person" label=${t('compose.search')} takes @tidings-picked=${({ detail }) => add([detail.id])}></tidings-picker>
       <details>
-        <summary>Paste a list or a CSV</summary>
-        ${area({ name: 'pasted', label: 'Ids, by commas or lines; of a table the column “id”, else the first', value: this.pasted ?? '', isCode: true, set: (pasted) => this.set({ pasted }) })}
-        <p class="actions start"><button type="button" @click=${() => this.take(add)}>Add them</button>
-          <label class="button">Choose a file<input class="vh" type="file" accept=".csv,.tsv,.txt,text/*" @change=${(event) => this.read(event.target)}></label></p>
+        <summary>${t('compose.paste')}</summary>
+        ${area({ name: 'pasted', label: t('compose.ids'), value: this.pasted ?? '', isCode: true, set: (pasted) => this.set({ pasted }) })}
+        <p class="actions start"><button type="button" @click=${() => this.take(add)}>${t('compose.add')}</button>
+          <label class="button">${t('compose.file')}<input class="vh" type="file" accept=".csv,.tsv,.txt,text/*" @change=${(event) => this.read(event.target)}></label></p>
       </details>
-      <ul class="chips" aria-label="People chosen">${shown.map((id) => html`<li><bdi>${id}</bdi><button type="button" class="quiet" aria-label="Remove ${id}"
+      <ul class="chips" aria-label=${t('compose.chosen')}>${shown.map((id) => html`<li><bdi>${id}</bdi><button type="button" class="quiet" aria-label=${t('compose.remove', { id })}
         @click=${() => this.change({ users: users.filter((one) => one !== id) })}>×</button></li>`)}
-        ${users.length > shown.length ? html`<li class="muted">and ${users.length - shown.length} more</li>` : nothing}</ul>
-      ${users.length > 1 ? html`<p><button type="button" class="quiet" @click=${() => this.change({ users: [] })}>Remove all ${users.length}</button></p>` : nothing}
+        ${users.length > shown.length ? html`<li class="muted">${t('compose.others', { n: users.length - shown.length })}</li>` : nothing}</ul>
+      ${users.length > 1 ? html`<p><button type="button" class="quiet" @click=${() => this.change({ users: [] })}>${t('compose.removeAll', { n: users.length })}</button></p>` : nothing}
       ${wrong.users ? html`<p class="wrong" role="alert">${wrong.users}</p>` : nothing}
     </fieldset>`;
   }
@@ -188,7 +190,7 @@ class Compose extends Page {
     if (ids.length === 0) return;
     add(ids);
     this.set({ pasted: '' });
-    this.say(`${people(ids.length)} added.`);
+    this.say(() => t('added', { n: ids.length }));
   }
 
   async read(input) {
@@ -206,20 +208,20 @@ class Compose extends Page {
       ${paramsOf(template).map((name) => text({
         name: `param-${name}`, label: name, value: draft.params[name] ?? '', set: (value) => this.change({ params: { ...draft.params, [name]: value } }),
       }))}
-      ${own('title', 'Title', { most: 256 }, text)}
-      ${own('body', 'Body', {}, area)}
-      ${own('link', 'Link', { placeholder: '/orders/7 or https://…', isCode: true }, text)}`;
+      ${own('title', t('title'), { most: 256 }, text)}
+      ${own('body', t('body'), {}, area)}
+      ${own('link', t('link'), { placeholder: t('compose.linkExample'), isCode: true }, text)}`;
   }
 
   time(wrong) {
     const { draft } = this;
     const at = publishAt(draft);
-    const says = at ? `That is ${inZone(at, 'UTC')} UTC, in ${span((Date.parse(at) - Date.now()) / 1000)}.` : undefined;
+    const says = at ? t('compose.utc', { time: inZone(at, 'UTC'), span: span((Date.parse(at) - Date.now()) / 1000) }) : undefined;
     return html`
-      ${choice({ name: 'when', label: 'When', value: draft.when, options: [['now', 'Now'], ['later', 'Later']], set: (when) => this.change({ when }) })}
+      ${choice({ name: 'when', label: t('when'), value: draft.when, options: [['now', t('compose.now')], ['later', t('compose.later')]], set: (when) => this.change({ when }) })}
       ${draft.when === 'later' ? html`<div class="pair">
-        ${text({ name: 'at', label: 'Date and time', type: 'datetime-local', value: draft.at, set: (value) => this.change({ at: value }), wrong: wrong.at, failure: this.failure, path: 'input.publishAt', hint: says })}
-        ${select({ name: 'zone', label: 'Time zone', value: draft.zone, set: (zone) => this.change({ zone }), options: [...new Set([OWN_ZONE, 'UTC', draft.zone, ...ZONES])].map((zone) => [zone, zone]) })}
+        ${text({ name: 'at', label: t('time.at'), type: 'datetime-local', value: draft.at, set: (value) => this.change({ at: value }), wrong: wrong.at, failure: this.failure, path: 'input.publishAt', hint: says })}
+        ${select({ name: 'zone', label: t('time.zone'), value: draft.zone, set: (zone) => this.change({ zone }), options: [...new Set([OWN_ZONE, 'UTC', draft.zone, ...ZONES])].map((zone) => [zone, zone]) })}
       </div>` : nothing}`;
   }
 
@@ -227,36 +229,35 @@ class Compose extends Page {
   rest(wrong) {
     const { draft, failure } = this;
     const isOpen = Boolean(draft.sender || draft.expires || draft.extra);
-    return html`<details ?open=${isOpen}><summary>More</summary>
-      ${text({ name: 'sender', label: 'Sender', value: draft.sender, isCode: true, set: (sender) => this.change({ sender }), failure, path: 'input.sender', hint: 'Id of the user who did it. Empty: no user.' })}
-      ${text({ name: 'expires', label: 'Expires', type: 'datetime-local', value: draft.expires, set: (expires) => this.change({ expires }), wrong: wrong.expires, failure, path: 'input.expiresAt',
-        hint: `In the time zone ${draft.zone}. Empty: as its type says.` })}
-      ${area({ name: 'extra', label: 'Further params, as JSON', value: draft.extra, isCode: true, set: (extra) => this.change({ extra }), wrong: wrong.extra, failure, path: 'input.content.params' })}
+    return html`<details ?open=${isOpen}><summary>${t('compose.more')}</summary>
+      ${text({ name: 'sender', label: t('sender'), value: draft.sender, isCode: true, set: (sender) => this.change({ sender }), failure, path: 'input.sender', hint: t('compose.senderHint') })}
+      ${text({ name: 'expires', label: t('expires'), type: 'datetime-local', value: draft.expires, set: (expires) => this.change({ expires }), wrong: wrong.expires, failure, path: 'input.expiresAt',
+        hint: t('compose.expiresHint', { zone: draft.zone }) })}
+      ${area({ name: 'extra', label: t('compose.extra'), value: draft.extra, isCode: true, set: (extra) => this.change({ extra }), wrong: wrong.extra, failure, path: 'input.content.params' })}
     </details>`;
   }
 
   aside() {
     const { shown, type, previewFailure } = this;
-    return html`<aside class="card" aria-label="Preview">
-      <h2>As they see it</h2>
-      ${previewFailure ? html`<p class="problem">${previewFailure}</p>` : nothing}
-      ${shown && type ? item({ ...shown, title: shown.title || 'No title yet', type: type.title }) : nothing}
-      ${(shown?.flaws ?? []).map(({ field, message }) => html`<p class="problem">The type’s template has a flaw in its ${field}: ${message}.</p>`)}
-      <h2>Who receives it</h2>
+    return html`<aside class="card" aria-label=${t('preview')}>
+      <h2>${t('asSeen')}</h2>
+      ${previewFailure ? html`<p class="problem">${told(previewFailure)}</p>` : nothing}
+      ${shown && type ? item({ ...shown, title: shown.title || t('compose.noTitle'), type: type.title }) : nothing}
+      ${(shown?.flaws ?? []).map(({ field, message }) => html`<p class="problem">${t('compose.flaw', { field: fieldName(field), detail: message })}</p>`)}
+      <h2>${t('compose.who')}</h2>
       <p class="size" role="status">${this.reaches()}</p>
-      ${this.strangers?.length > 0 ? html`<p class="note">Not known yet: <bdi>${this.strangers.join(', ')}</bdi>. They are created when it is sent. Check the spelling.</p>` : nothing}
+      ${this.strangers?.length > 0 ? html`<p class="note">${rich('compose.strangers', { users: html`<bdi>${this.strangers.join(', ')}</bdi>` })}</p>` : nothing}
     </aside>`;
   }
 
   /** The audience and its size, as far as known. */
-  reaches() {
-    const { draft, size } = this;
-    const number = size === null ? 'an unknown number' : `${people(size.count)}${size.exact ? '' : ' or more'}`;
-    return draft.audience === 'everyone' ? `Everyone: ${number}` : number;
+  reaches({ draft, size } = this) {
+    const number = size === null ? t('compose.unknownSize') : size.exact ? people(size.count) : t('compose.orMore', { n: size.count });
+    return draft.audience === 'everyone' ? t('compose.everyone', { number }) : number;
   }
 
   async clear() {
-    if (!(await confirm({ title: 'Clear the draft?', text: 'What you have written is gone then.', action: 'Clear', isDanger: true }))) return;
+    if (!(await confirm({ title: t('compose.clearTitle'), text: t('compose.clearText'), action: t('compose.clear'), isDanger: true }))) return;
     forgetDraft(this.caller);
     this.isTried = false;
     this.change({ ...blank(), type: this.types[0]?.code ?? '' });
@@ -285,13 +286,13 @@ class Compose extends Page {
     clearTimeout(this.timer);
     await Promise.all([this.preview(), this.measure()]);
     if (this.isFlawed) return;
-    const [draft, size] = [this.draft, this.reaches()];
+    const { draft, size } = this;
     const at = publishAt(draft);
     const isSure = await confirm({
-      title: at ? 'Schedule it?' : 'Send it?',
-      text: html`<p><b><bdi>${this.shown?.title ?? draft.title}</bdi></b></p><p>To: <b class="audience">${size}</b></p>
-        <p>${at ? `On ${inZone(at, draft.zone)} (${draft.zone}).` : 'Now. It can be taken back, but those who look at once have seen it.'}</p>`,
-      action: at ? 'Schedule' : 'Send',
+      title: at ? t('compose.scheduleTitle') : t('compose.sendTitle'),
+      text: html`<p><b><bdi>${this.shown?.title ?? draft.title}</bdi></b></p><p>${rich('compose.to', { audience: html`<b class="audience">${this.reaches()}</b>` })}</p>
+        <p>${at ? t('compose.on', { time: inZone(at, draft.zone), zone: draft.zone }) : t('compose.atOnce')}</p>`,
+      action: at ? t('compose.schedule') : t('compose.send'),
     });
     if (!isSure || draft !== this.draft) return;
     await this.act(() => this.send(draft, size));
@@ -305,9 +306,9 @@ class Compose extends Page {
     const { replayed: isReplayed, notification } = data.sendMessage ?? data.sendAnnouncement;
     forgetDraft(this.caller);
     this.draft = { ...blank(), type: draft.type };
-    this.set({ isTried: false, sent: { id: notification.id, isReplayed, isLater: notification.status === 'SCHEDULED', size } });
+    this.set({ isTried: false, sent: { id: notification.id, isReplayed, isLater: notification.status === 'SCHEDULED', size: () => this.reaches({ draft, size }) } });
     this.changed();
-    this.say(isReplayed ? 'This had been sent already.' : notification.status === 'SCHEDULED' ? 'Scheduled.' : 'Sent.');
+    this.say(() => t(isReplayed ? 'compose.wasReplayed' : notification.status === 'SCHEDULED' ? 'compose.scheduled' : 'compose.sent'));
     await this.updateComplete;
     this.querySelector('.done a')?.focus();
   }

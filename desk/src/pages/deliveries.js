@@ -7,8 +7,10 @@ import { Deliveries as List, Lanes, PauseEndpoint, Replay, ResumeEndpoint, Switc
 import { confirm } from '../parts/dialog.js';
 import { select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
-import { badge, count, more, person, problem, state, when, word } from '../parts/show.js';
+import { badge, more, person, problem, state, when } from '../parts/show.js';
 import { to } from '../route.js';
+import { rich, t } from '../texts.js';
+import { word } from '../words.js';
 
 const CHANNELS = ['WEBHOOK', 'EMAIL', 'WEB_PUSH', 'WECHAT'];
 const STATES = ['PENDING', 'DELIVERED', 'DEAD'];
@@ -36,7 +38,7 @@ class Deliveries extends Page {
       const { webhookEndpoints, mailRelay, weChatAccount, webPush } = await ask(Lanes);
       const lanes = [
         ...webhookEndpoints.map((of) => ({ ...of, channel: 'WEBHOOK', name: of.url })),
-        mailRelay && { ...mailRelay, channel: 'EMAIL', name: `${mailRelay.from} over ${mailRelay.url}` },
+        mailRelay && { ...mailRelay, channel: 'EMAIL', name: `${mailRelay.from} → ${mailRelay.url}` },
         weChatAccount && { ...weChatAccount, channel: 'WECHAT', name: weChatAccount.appId },
         webPush && { ...webPush, channel: 'WEB_PUSH', name: webPush.contact },
       ];
@@ -61,16 +63,16 @@ class Deliveries extends Page {
   render() {
     const { nodes, pageInfo, isLoading, loadFailure, failure } = this;
     return html`
-      <h1 tabindex="-1">Deliveries</h1>
+      <h1 tabindex="-1">${t('place.deliveries')}</h1>
       ${problem(failure)}
-      ${this.isAdmin ? html`<section><h2>Destinations</h2>
-        ${this.hasLooked && this.lanes.length === 0 ? html`<p class="empty">There are no destinations: no webhook endpoint, mail relay, WeChat account or Web Push.</p>` : nothing}
+      ${this.isAdmin ? html`<section><h2>${t('deliveries.destinations')}</h2>
+        ${this.hasLooked && this.lanes.length === 0 ? html`<p class="empty">${t('deliveries.noDestinations')}</p>` : nothing}
         <ul class="lanes">${this.lanes.map((of) => this.lane(of))}</ul></section>` : nothing}
-      <section><h2>Attempts</h2>
+      <section><h2>${t('deliveries.list')}</h2>
         ${this.filters()}
-        ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: 'Nothing has gone out that fits.' })}
-        ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}><caption class="vh">Deliveries, newest first</caption>
-          <thead><tr><th>What</th><th>By</th><th>To</th><th>State</th><th class="number">Attempts</th><th>Last answer</th><th>When</th><th><span class="vh">Acts</span></th></tr></thead>
+        ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: t('deliveries.empty') })}
+        ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}><caption class="vh">${t('deliveries.table')}</caption>
+          <thead><tr><th>${t('deliveries.event')}</th><th>${t('deliveries.channel')}</th><th>${t('deliveries.to')}</th><th>${t('deliveries.state')}</th><th class="number">${t('deliveries.attempts')}</th><th>${t('deliveries.answer')}</th><th>${t('when')}</th><th><span class="vh">${t('acts')}</span></th></tr></thead>
           <tbody>${nodes.map((of) => this.row(of))}</tbody></table>` : nothing}
         ${more(pageInfo, () => this.fill(pageInfo.endCursor), isLoading)}</section>`;
   }
@@ -80,40 +82,40 @@ class Deliveries extends Page {
     return html`<li class="card lane">
       <p class="lane-head"><b>${word(of.channel)}</b> ${badge(of.state)}</p>
       <p class="code wrap"><bdi>${of.name}</bdi></p>
-      <p>${count(of.pendingCount)} waiting · ${of.deadCount > 0 ? html`<b class="bad">${count(of.deadCount)} given up</b>` : '0 given up'}</p>
-      ${of.failingSince ? html`<p class="bad">Nothing but failures since ${when(of.failingSince)}${of.restingUntil ? html`; rests until ${when(of.restingUntil)}` : nothing}</p>` : nothing}
+      <p>${t('deliveries.waiting', { n: of.pendingCount })} · ${of.deadCount > 0 ? html`<b class="bad">${t('deliveries.dead', { n: of.deadCount })}</b>` : t('deliveries.dead', { n: 0 })}</p>
+      ${of.failingSince ? html`<p class="bad">${rich(of.restingUntil ? 'deliveries.resting' : 'deliveries.failing', { since: when(of.failingSince), until: when(of.restingUntil) })}</p>` : nothing}
       ${of.lastError ? html`<p class="muted wrap"><bdi>${of.lastError}</bdi></p>` : nothing}
       <p class="actions start">
-        <button type="button" ?disabled=${this.isBusy} @click=${() => this.turn(of, !isOn)}>${isOn ? 'Pause' : 'Resume'}</button>
-        ${of.channel === 'WEBHOOK' ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.test(of)}>Test</button>` : nothing}
-        ${of.deadCount > 0 ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.replayDead(of)}>Send again …</button>` : nothing}
+        <button type="button" ?disabled=${this.isBusy} @click=${() => this.turn(of, !isOn)}>${isOn ? t('pause') : t('resume')}</button>
+        ${of.channel === 'WEBHOOK' ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.test(of)}>${t('deliveries.test')}</button>` : nothing}
+        ${of.deadCount > 0 ? html`<button type="button" ?disabled=${this.isBusy} @click=${() => this.replayDead(of)}>${t('asks', { action: t('deliveries.again') })}</button>` : nothing}
       </p></li>`;
   }
 
   row(of) {
     return html`<tr>
       <th scope="row">${of.notificationId ? html`<a href=${to('sent', [of.notificationId])}>${word(of.event)}</a>` : word(of.event)}</th>
-      <td data-label="By">${word(of.channel)}</td>
-      <td data-label="To">${of.user ? person(of.user) : '–'}</td>
-      <td data-label="State">${badge(of.state)}</td>
-      <td data-label="Attempts" class="number">${of.attemptCount}</td>
-      <td data-label="Last answer" class="wrap"><bdi>${[of.lastStatus, of.lastError].filter(Boolean).join(' ') || '–'}</bdi></td>
-      <td data-label="When">${when(of.deliveredAt ?? of.happenedAt)}${of.state === 'PENDING' && of.dueAt ? html`<small>due ${when(of.dueAt)}</small>` : nothing}</td>
-      <td class="acts">${of.state === 'PENDING' ? nothing : html`<button type="button" class="quiet" ?disabled=${this.isBusy} aria-label="Send again: ${word(of.event)} by ${word(of.channel)}"
-        @click=${() => this.replay({ ids: [of.id] })}>Send again</button>`}</td></tr>`;
+      <td data-label=${t('deliveries.channel')}>${word(of.channel)}</td>
+      <td data-label=${t('deliveries.to')}>${of.user ? person(of.user) : '–'}</td>
+      <td data-label=${t('deliveries.state')}>${badge(of.state)}</td>
+      <td data-label=${t('deliveries.attempts')} class="number">${of.attemptCount}</td>
+      <td data-label=${t('deliveries.answer')} class="wrap"><bdi>${[of.lastStatus, of.lastError].filter(Boolean).join(' ') || '–'}</bdi></td>
+      <td data-label=${t('when')}>${when(of.deliveredAt ?? of.happenedAt)}${of.state === 'PENDING' && of.dueAt ? html`<small>${rich('deliveries.due', { time: when(of.dueAt) })}</small>` : nothing}</td>
+      <td class="acts">${of.state === 'PENDING' ? nothing : html`<button type="button" class="quiet" ?disabled=${this.isBusy} aria-label=${t('deliveries.againLabel', { event: word(of.event), channel: word(of.channel) })}
+        @click=${() => this.replay({ ids: [of.id] })}>${t('deliveries.again')}</button>`}</td></tr>`;
   }
 
   filters() {
-    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('deliveries', { [name]: value }), options: [['', 'All'], ...options] });
+    const of = (name, label, options) => select({ name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('deliveries', { [name]: value }), options: [['', t('all')], ...options] });
     const typed = (name, label) => text({ name: `filter-${name}`, label, value: this.typed?.[name] ?? this.query.get(name) ?? '', isCode: true,
       set: (value) => this.narrowSoon('deliveries', { [name]: value.trim() }) });
     const endpoints = this.lanes.filter(({ channel }) => channel === 'WEBHOOK');
-    return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
-      ${of('channel', 'By', CHANNELS.map((one) => [one, word(one)]))}
-      ${of('state', 'State', STATES.map((one) => [one, word(one)]))}
-      ${endpoints.length > 0 ? of('endpoint', 'Endpoint', endpoints.map(({ id, url }) => [id, url])) : nothing}
-      ${typed('user', 'User')}
-      ${typed('notification', 'Notification')}
+    return html`<form class="filters" role="search" aria-label=${t('filters')} @submit=${(event) => event.preventDefault()}>
+      ${of('channel', t('deliveries.channel'), CHANNELS.map((one) => [one, word(one)]))}
+      ${of('state', t('deliveries.state'), STATES.map((one) => [one, word(one)]))}
+      ${endpoints.length > 0 ? of('endpoint', t('deliveries.endpoint'), endpoints.map(({ id, url }) => [id, url])) : nothing}
+      ${typed('user', t('user'))}
+      ${typed('notification', t('notification'))}
     </form>`;
   }
 
@@ -122,7 +124,7 @@ class Deliveries extends Page {
       if (of.channel === 'WEBHOOK') await ask(isOn ? ResumeEndpoint : PauseEndpoint, { id: of.id });
       else await ask(SWITCHES[of.channel], { to: isOn ? 'ON' : 'OFF' });
       await this.look();
-      this.say(isOn ? 'It sends again.' : 'It is paused.');
+      this.say(() => t(isOn ? 'deliveries.resumed' : 'paused'));
     });
   }
 
@@ -130,13 +132,13 @@ class Deliveries extends Page {
     return this.act(async () => {
       await ask(TestEndpoint, { id: of.id });
       await Promise.all([this.look(), this.fill()]);
-      this.say('A test is on its way: it is the newest of the attempts.');
+      this.say(() => t('deliveries.tested'));
     });
   }
 
   async replayDead(of) {
-    const text = `${count(of.deadCount)} that were given up go out again, each once more as if it were new.`;
-    if (!(await confirm({ title: 'Send again what was given up?', text, action: 'Send again' }))) return;
+    const text = t('deliveries.replayText', { n: of.deadCount });
+    if (!(await confirm({ title: t('deliveries.replayTitle'), text, action: t('deliveries.again') }))) return;
     await this.replay(of.channel === 'WEBHOOK' ? { dead: { endpoint: of.id } } : { deadTo: { channel: of.channel } });
   }
 
@@ -144,7 +146,7 @@ class Deliveries extends Page {
     return this.act(async () => {
       const { replayOutboundDeliveries } = await ask(Replay, { select: choice });
       await Promise.all([this.look(), this.fill()]);
-      this.say(`${count(replayOutboundDeliveries.replayedCount)} go out again.`);
+      this.say(() => t('deliveries.replayed', { n: replayOutboundDeliveries.replayedCount }));
     });
   }
 }

@@ -6,6 +6,7 @@ import { ask, told } from '../api.js';
 import { Status } from '../documents.js';
 import { Page } from '../parts/part.js';
 import { count, state, when } from '../parts/show.js';
+import { rich, t } from '../texts.js';
 import { span } from '../time.js';
 
 /** The polling interval in milliseconds, and the number of answers kept. */
@@ -42,13 +43,13 @@ class Now extends Page {
       const status = { ...serviceStatus, ...summed(serviceStatus.nodes) };
       this.set({ status, failure: null, seen: [...this.seen, status].slice(-KEPT) });
     } catch (error) {
-      this.set({ failure: told(error) });
+      this.set({ failure: error });
     }
   }
 
   render() {
     const { status, failure } = this;
-    return html`<h1 tabindex="-1">Now</h1>
+    return html`<h1 tabindex="-1">${t('place.now')}</h1>
       ${status ? this.whole(status) : state({ isLoading: !failure, loadFailure: failure, isEmpty: true, empty: '' })}`;
   }
 
@@ -59,36 +60,37 @@ class Now extends Page {
     return html`
       <p class="verdict ${isWell ? 'good' : 'bad'}" role="status">${this.verdict(status, isLate, isDeaf)}</p>
       <ul class="tiles">
-        ${this.tile('Sent in the last minute', count(status.sentLastMinute), 'sentLastMinute')}
-        ${this.tile('Sent in the last hour', count(status.sentLastHour), 'sentLastHour')}
-        ${this.tile('Open sessions', count(status.sessionCount), 'sessionCount')}
-        ${this.tile('Inboxes synced in the last minute', count(status.syncsLastMinute), 'syncsLastMinute')}
-        ${this.tile('Errors in the last minute', count(status.errorsLastMinute), 'errorsLastMinute', 'not the callers’ fault')}
-        ${this.tile('Scheduled', `${count(status.scheduled.count)}${status.scheduled.exact ? '' : '+'}`, null, status.nextScheduledAt ? html`next ${when(status.nextScheduledAt)}` : 'nothing waits')}
-        ${this.tile('Longest overdue', span(status.overdueSeconds), 'overdueSeconds', isLate ? 'late' : 'in time')}
+        ${this.tile(t('now.sentMinute'), count(status.sentLastMinute), 'sentLastMinute')}
+        ${this.tile(t('now.sentHour'), count(status.sentLastHour), 'sentLastHour')}
+        ${this.tile(t('now.sessions'), count(status.sessionCount), 'sessionCount')}
+        ${this.tile(t('now.syncs'), count(status.syncsLastMinute), 'syncsLastMinute')}
+        ${this.tile(t('now.errors'), count(status.errorsLastMinute), 'errorsLastMinute', t('now.errorsHint'))}
+        ${this.tile(t('now.scheduled'), `${count(status.scheduled.count)}${status.scheduled.exact ? '' : '+'}`, null, status.nextScheduledAt ? rich('now.next', { time: when(status.nextScheduledAt) }) : t('now.nothingWaits'))}
+        ${this.tile(t('now.overdue'), span(status.overdueSeconds), 'overdueSeconds', isLate ? t('now.late') : t('now.inTime'))}
       </ul>
       ${this.nodes(status)}
-      <p class="muted">Tidings ${status.version} · looked at ${when(status.now)}, and again every five seconds · what goes to the outside is at <a href="/desk/deliveries">Deliveries</a>.</p>`;
+      <p class="muted">${rich('now.about', { version: status.version, time: when(status.now), deliveries: html`<a href="/desk/deliveries">${t('place.deliveries')}</a>` })}</p>`;
   }
 
   nodes({ nodes, bus, now }) {
     const silence = ({ heardAt }) => Math.max(0, Math.round((new Date(now) - new Date(heardAt)) / 1000));
-    const heard = (of) => (silence(of) < SILENT_S ? 'now' : html`<span class="badge warn">${span(silence(of))} ago</span>`);
-    return html`<h2>Nodes</h2>
-      <p class="muted">${bus ? (bus.connected ? `They tell each other what is new within ${bus.lagSeconds < 1 ? `${Math.max(1, Math.round(bus.lagSeconds * 1000))} ms` : span(Math.round(bus.lagSeconds))}.` : 'The bus between them is away: sessions are late by up to a second.') : 'There is no bus between nodes here.'}</p>
-      <table class="cards"><caption class="vh">Nodes</caption>
-        <thead><tr><th>Node</th><th>Version</th><th>Since</th><th>Heard</th><th class="number">Sessions</th><th class="number">Syncs a minute</th><th class="number">Errors a minute</th></tr></thead>
-        <tbody>${nodes.map((of, place) => html`<tr><th scope="row"><bdi>${of.name ?? 'unnamed'}</bdi>${place === 0 && nodes.length > 1 ? html` <span class="muted">(answers)</span>` : nothing}</th>
-          <td data-label="Version" class="code">${of.version}</td><td data-label="Since">${when(of.startedAt)}</td><td data-label="Heard">${heard(of)}</td>
-          <td data-label="Sessions" class="number">${count(of.sessionCount)}</td><td data-label="Syncs a minute" class="number">${count(of.syncsLastMinute)}</td>
-          <td data-label="Errors a minute" class="number">${count(of.errorsLastMinute)}</td></tr>`)}</tbody></table>`;
+    const heard = (of) => (silence(of) < SILENT_S ? t('now.heardNow') : html`<span class="badge warn">${t('now.ago', { span: span(silence(of)) })}</span>`);
+    const lag = bus?.lagSeconds < 1 ? t('span.millis', { n: Math.max(1, Math.round(bus.lagSeconds * 1000)) }) : span(Math.round(bus?.lagSeconds ?? 0));
+    return html`<h2>${t('now.nodes')}</h2>
+      <p class="muted">${bus ? t(bus.connected ? 'now.bus' : 'now.busAway', { span: lag }) : t('now.noBus')}</p>
+      <table class="cards"><caption class="vh">${t('now.nodes')}</caption>
+        <thead><tr><th>${t('now.node')}</th><th>${t('now.version')}</th><th>${t('now.since')}</th><th>${t('now.heard')}</th><th class="number">${t('now.nodeSessions')}</th><th class="number">${t('now.nodeSyncs')}</th><th class="number">${t('now.nodeErrors')}</th></tr></thead>
+        <tbody>${nodes.map((of, place) => html`<tr><th scope="row"><bdi>${of.name ?? t('now.unnamed')}</bdi>${place === 0 && nodes.length > 1 ? html` <span class="muted">${t('now.answers')}</span>` : nothing}</th>
+          <td data-label=${t('now.version')} class="code">${of.version}</td><td data-label=${t('now.since')}>${when(of.startedAt)}</td><td data-label=${t('now.heard')}>${heard(of)}</td>
+          <td data-label=${t('now.nodeSessions')} class="number">${count(of.sessionCount)}</td><td data-label=${t('now.nodeSyncs')} class="number">${count(of.syncsLastMinute)}</td>
+          <td data-label=${t('now.nodeErrors')} class="number">${count(of.errorsLastMinute)}</td></tr>`)}</tbody></table>`;
   }
 
   verdict({ healthy, overdueSeconds }, isLate, isDeaf) {
-    if (this.failure) return this.failure;
-    if (!healthy) return 'Nothing is published: the database takes no writes, or the clocks disagree.';
-    if (isLate) return `What is scheduled is late by ${span(overdueSeconds)}.`;
-    return isDeaf ? 'This node does not hear the others: sessions are late by up to a second.' : 'All is well.';
+    if (this.failure) return told(this.failure);
+    if (!healthy) return t('now.unhealthy');
+    if (isLate) return t('now.isLate', { span: span(overdueSeconds) });
+    return isDeaf ? t('now.deaf') : t('now.well');
   }
 
   tile(name, value, kept, says) {

@@ -6,8 +6,10 @@ import { SentList, Types } from '../documents.js';
 import { ask } from '../api.js';
 import { select, text } from '../parts/form.js';
 import { Page } from '../parts/part.js';
-import { badge, count, more, person, state, when, word } from '../parts/show.js';
+import { badge, count, more, people, person, state, when } from '../parts/show.js';
 import { to } from '../route.js';
+import { rich, t } from '../texts.js';
+import { word } from '../words.js';
 
 const DAY_MS = 86_400_000;
 const KINDS = ['ANNOUNCEMENT', 'MESSAGE', 'REMINDER'];
@@ -15,10 +17,10 @@ const STATUSES = ['SCHEDULED', 'PUBLISHED', 'EXPIRED', 'RETRACTED'];
 
 /** A short description of the audience. */
 export function audience({ audience: { everyone, groups, userCount }, kind, target, action }) {
-  if (everyone) return 'Everyone';
+  if (everyone) return t('everyone');
   if (groups.length > 0) return groups.map(({ title, code }) => title || code).join(', ');
-  if (kind === 'REMINDER') return target ? `Subscribers of ${target.type} ${target.externalId}: ${action}` : 'Subscribers';
-  return userCount === 1 ? '1 person' : `${count(userCount)} people`;
+  if (kind === 'REMINDER') return target ? t('sent.subscribersOf', { target: `${target.type} ${target.externalId}`, action }) : t('sent.subscribers');
+  return people(userCount);
 }
 
 class Sent extends Page {
@@ -61,12 +63,12 @@ class Sent extends Page {
   render() {
     const { nodes, isLoading, loadFailure, pageInfo } = this;
     return html`
-      <div class="head"><h1 tabindex="-1">Sent</h1><a class="button primary" href=${to('compose')}>Compose</a></div>
+      <div class="head"><h1 tabindex="-1">${t('place.sent')}</h1><a class="button primary" href=${to('compose')}>${t('place.compose')}</a></div>
       ${this.filters()}
-      ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: 'Nothing was sent that fits.' })}
+      ${state({ isLoading, loadFailure, isEmpty: nodes.length === 0, empty: t('sent.empty') })}
       ${nodes.length > 0 ? html`<table class="cards" aria-busy=${String(Boolean(isLoading))}>
-        <caption class="vh">What was sent, newest first</caption>
-        <thead><tr><th>Title</th><th>Type</th><th>For</th><th>Status</th><th>When</th><th class="number">Delivered</th><th class="number">Read</th></tr></thead>
+        <caption class="vh">${t('sent.table')}</caption>
+        <thead><tr><th>${t('title')}</th><th>${t('type')}</th><th>${t('for')}</th><th>${t('status')}</th><th>${t('when')}</th><th class="number">${t('reach.delivered')}</th><th class="number">${t('reach.read')}</th></tr></thead>
         <tbody>${nodes.map((of) => this.row(of))}</tbody>
       </table>` : nothing}
       ${more(pageInfo, () => this.fill(pageInfo.endCursor), isLoading)}`;
@@ -74,34 +76,34 @@ class Sent extends Page {
 
   row(of) {
     return html`<tr>
-      <th scope="row"><a href=${to('sent', [of.id])}><bdi>${of.shown.title}</bdi></a><small>${[of.sender && html`from ${person(of.sender)}`, of.sentBy && html`by <bdi>${of.sentBy.name}</bdi>`, of.rule && html`by the rule <bdi>${of.rule}</bdi>`].filter(Boolean).map((part, place) => html`${place ? ' · ' : ''}${part}`)}</small></th>
-      <td data-label="Type">${of.type.title}<small>${word(of.kind)}</small></td>
-      <td data-label="For"><bdi>${audience(of)}</bdi></td>
-      <td data-label="Status">${badge(of.status)}</td>
-      <td data-label="When">${when(of.publishedAt ?? of.publishAt ?? of.createdAt)}</td>
-      <td data-label="Delivered" class="number">${count(of.stats.deliveredCount)}</td>
-      <td data-label="Read" class="number">${count(of.stats.readCount)}</td>
+      <th scope="row"><a href=${to('sent', [of.id])}><bdi>${of.shown.title}</bdi></a><small>${[of.sender && rich('sent.from', { user: person(of.sender) }), of.sentBy && rich('sent.by', { name: html`<bdi>${of.sentBy.name}</bdi>` }), of.rule && rich('sent.byRule', { rule: html`<bdi>${of.rule}</bdi>` })].filter(Boolean).map((part, place) => html`${place ? ' · ' : ''}${part}`)}</small></th>
+      <td class="type" data-label=${t('type')}>${of.type.title}<small>${word(of.kind)}</small></td>
+      <td data-label=${t('for')}><bdi>${audience(of)}</bdi></td>
+      <td data-label=${t('status')}>${badge(of.status)}</td>
+      <td data-label=${t('when')}>${when(of.publishedAt ?? of.publishAt ?? of.createdAt)}</td>
+      <td data-label=${t('reach.delivered')} class="number">${count(of.stats.deliveredCount)}</td>
+      <td data-label=${t('reach.read')} class="number">${count(of.stats.readCount)}</td>
     </tr>`;
   }
 
   filters() {
     const of = (name, label, options) => select({
-      name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('sent', { [name]: value }), options: [['', 'All'], ...options],
+      name: `filter-${name}`, label, value: this.query.get(name) ?? '', set: (value) => this.narrow('sent', { [name]: value }), options: [['', t('all')], ...options],
     });
     const typed = (name, label, more) => text({ name: `filter-${name}`, label, value: this.typed?.[name] ?? this.query.get(name) ?? '', set: (value) => this.narrowSoon('sent', { [name]: value.trim() }), ...more });
     const isMore = this.isMore ?? ['sender', 'targetType', 'targetId', 'kind'].some((name) => this.query.get(name));
-    return html`<form class="filters" role="search" aria-label="Filters" @submit=${(event) => event.preventDefault()}>
-      ${typed('text', 'Title has')}
-      ${of('type', 'Type', this.types.map(({ code, title }) => [code, title]))}
-      ${of('status', 'Status', STATUSES.map((status) => [status, word(status)]))}
-      ${typed('since', 'From', { type: 'date' })}
-      ${typed('until', 'To', { type: 'date' })}
+    return html`<form class="filters" role="search" aria-label=${t('filters')} @submit=${(event) => event.preventDefault()}>
+      ${typed('text', t('sent.text'))}
+      ${of('type', t('type'), this.types.map(({ code, title }) => [code, title]))}
+      ${of('status', t('status'), STATUSES.map((status) => [status, word(status)]))}
+      ${typed('since', t('since'), { type: 'date' })}
+      ${typed('until', t('sent.until'), { type: 'date' })}
       ${isMore ? html`
-        ${of('kind', 'Kind', KINDS.map((kind) => [kind, word(kind)]))}
-        ${typed('sender', 'Sender', { isCode: true })}
-        ${typed('targetType', 'Target type', { isCode: true })}
-        ${typed('targetId', 'Target id', { isCode: true })}`
-        : html`<button type="button" class="quiet end" @click=${() => this.set({ isMore: true })}>More filters</button>`}
+        ${of('kind', t('kind'), KINDS.map((kind) => [kind, word(kind)]))}
+        ${typed('sender', t('sender'), { isCode: true })}
+        ${typed('targetType', t('targetType'), { isCode: true })}
+        ${typed('targetId', t('sent.targetId'), { isCode: true })}`
+        : html`<button type="button" class="quiet end" @click=${() => this.set({ isMore: true })}>${t('sent.moreFilters')}</button>`}
     </form>`;
   }
 }

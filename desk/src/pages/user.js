@@ -2,24 +2,24 @@
 
 import { html, nothing } from 'lit';
 
-import { ask } from '../api.js';
+import { ask, told } from '../api.js';
 import { AddMembers, Erase, Export, Groups, Mark, RemoveMembers, SavePreferences, SentList, Unsubscribe, UserHead, UserInbox, UserListens, UserPreferences, UserViews } from '../documents.js';
 import { confirm } from '../parts/dialog.js';
 import { check, select, text } from '../parts/form.js';
 import { Page, showCurrent } from '../parts/part.js';
-import { count, item, more, person, problem, state, when, word } from '../parts/show.js';
+import { count, item, more, person, problem, state, when } from '../parts/show.js';
 import { go, to } from '../route.js';
+import { rich, t } from '../texts.js';
 import { short } from '../time.js';
 import '../why.js';
+import { word } from '../words.js';
 import { remember } from './users.js';
 
-const TABS = [
-  ['inbox', 'Inbox'], ['listens', 'Groups and subscriptions'], ['preferences', 'Preferences'], ['views', 'Views'], ['why', 'Why?'], ['data', 'Data'],
-];
+const TABS = ['inbox', 'listens', 'preferences', 'views', 'why', 'data'];
 
 const titled = (tab) => tab.charAt(0).toUpperCase() + tab.slice(1);
 
-const STATES = [['INBOX', 'Inbox'], ['ARCHIVED', 'Archive'], ['ALL', 'Both']];
+const STATES = ['INBOX', 'ARCHIVED', 'ALL'];
 
 class User extends Page {
   constructor() {
@@ -33,7 +33,7 @@ class User extends Page {
 
   get tab() {
     const tab = this.query.get('tab') ?? 'inbox';
-    return TABS.some(([name]) => name === tab) ? tab : 'inbox';
+    return TABS.includes(tab) ? tab : 'inbox';
   }
 
   willUpdate(changed) {
@@ -94,33 +94,33 @@ class User extends Page {
     const { of, who, isUnknown, isLoading, loadFailure } = this;
     // Keep the heading the same element, because it may have the focus.
     return html`
-      <div class="head"><div><p class="crumb"><a href=${to('users')}>Users</a></p><h1 tabindex="-1"><bdi>${of.user?.name || who}</bdi></h1></div></div>
+      <div class="head"><div><p class="crumb"><a href=${to('users')}>${t('place.users')}</a></p><h1 tabindex="-1"><bdi>${of.user?.name || who}</bdi></h1></div></div>
       ${of.user && !isUnknown ? this.whole() : state({
         isLoading: isLoading && !isUnknown, loadFailure, isEmpty: true,
-        empty: 'No user has this id. A user is created when something is sent to them, or when their application opens their inbox.',
+        empty: t('user.unknown'),
       })}`;
   }
 
   whole() {
     return html`
       ${this.facts(this.of)}
-      <nav class="tabs" aria-label="What there is of them"><ul>${TABS.map(([name, title]) => html`<li><a
-        href=${to('users', [this.who], { tab: name === 'inbox' ? '' : name })} aria-current=${name === this.tab ? 'page' : nothing}>${title}</a></li>`)}</ul></nav>
+      <nav class="tabs" aria-label=${t('user.parts')}><ul>${TABS.map((name) => html`<li><a
+        href=${to('users', [this.who], { tab: name === 'inbox' ? '' : name })} aria-current=${name === this.tab ? 'page' : nothing}>${t(`user.tab.${name}`)}</a></li>`)}</ul></nav>
       ${problem(this.failure)}
-      ${this.loadFailure ? html`<p class="problem" role="alert">${this.loadFailure}</p>` : this[`show${titled(this.tab)}`]()}`;
+      ${this.loadFailure ? html`<p class="problem" role="alert">${told(this.loadFailure)}</p>` : this[`show${titled(this.tab)}`]()}`;
   }
 
   facts({ user, overview, timeZone, quiet, digest, contacts }) {
     const row = (name, value) => (value === null || value === undefined || value === '' ? nothing : html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`);
     return html`<dl class="facts">
-      ${row('Id', html`<span class="code">${user.id}</span>`)}
-      ${row('Unread', count(overview.unread.count))}
-      ${row('Unseen', count(overview.unseen.count))}
-      ${row('Language', user.locale)}
-      ${row('Time zone', timeZone)}
-      ${row('Quiet', quiet && `${quiet.from} to ${quiet.to}`)}
-      ${row('Digest', digest && `${digest.at}${digest.weekday ? `, ${word(digest.weekday)}` : ''}`)}
-      ${contacts.map(({ channel, address, refusedSince }) => row(word(channel), html`${address}${refusedSince ? html` <span class="badge bad">refused since ${short(refusedSince)}</span>` : nothing}`))}
+      ${row(t('id'), html`<span class="code">${user.id}</span>`)}
+      ${row(t('unread'), count(overview.unread.count))}
+      ${row(t('user.unseen'), count(overview.unseen.count))}
+      ${row(t('user.locale'), user.locale)}
+      ${row(t('time.zone'), timeZone)}
+      ${row(t('user.quiet'), quiet && t('user.quietHours', { from: quiet.from, to: quiet.to }))}
+      ${row(t('user.digest'), digest && (digest.weekday ? t('user.digestOn', { time: digest.at, weekday: word(digest.weekday) }) : digest.at))}
+      ${contacts.map(({ channel, address, refusedSince }) => row(word(channel), html`${address}${refusedSince ? html` <span class="badge bad">${t('user.refused', { time: short(refusedSince) })}</span>` : nothing}`))}
     </dl>`;
   }
 
@@ -129,41 +129,41 @@ class User extends Page {
     const narrow = (changes) => go(to('users', [this.who], { ...Object.fromEntries(this.query), ...changes }), { replaces: true });
     const counted = of.overview.types.filter(({ unread }) => unread.count > 0);
     return html`
-      ${counted.length > 0 ? html`<ul class="chips" aria-label="Unread by type">${counted.map(({ type, unread, latest }) => html`<li><a
-        href=${to('users', [this.who], { type: type.code })} title=${latest ? `Latest: ${latest.title}` : ''}><bdi>${type.title}</bdi> <b>${count(unread.count)}</b></a></li>`)}</ul>` : nothing}
-      <form class="filters" aria-label="Which items" @submit=${(event) => event.preventDefault()}>
-        ${select({ name: 'state', label: 'Which part', value: this.query.get('state') ?? 'INBOX', options: STATES, set: (value) => narrow({ state: value }) })}
-        ${select({ name: 'of-type', label: 'Type', value: this.query.get('type') ?? '', set: (type) => narrow({ type }),
-          options: [['', 'All'], ...of.overview.types.map(({ type, unread }) => [type.code, `${type.title}${unread.count ? ` (${unread.count} unread)` : ''}`])] })}
-        ${this.isAdmin ? nothing : check({ name: 'changes', label: 'Change it for them', value: this.canChange, set: (canChange) => this.set({ canChange }), hint: 'Shows what marks, archives and deletes.' })}
+      ${counted.length > 0 ? html`<ul class="chips" aria-label=${t('user.unreadByType')}>${counted.map(({ type, unread, latest }) => html`<li><a
+        href=${to('users', [this.who], { type: type.code })} title=${latest ? t('user.latest', { title: latest.title }) : ''}><bdi>${type.title}</bdi> <b>${count(unread.count)}</b></a></li>`)}</ul>` : nothing}
+      <form class="filters" aria-label=${t('user.items')} @submit=${(event) => event.preventDefault()}>
+        ${select({ name: 'state', label: t('user.part'), value: this.query.get('state') ?? 'INBOX', options: STATES.map((name) => [name, t(`user.part.${name}`)]), set: (value) => narrow({ state: value }) })}
+        ${select({ name: 'of-type', label: t('type'), value: this.query.get('type') ?? '', set: (type) => narrow({ type }),
+          options: [['', t('all')], ...of.overview.types.map(({ type, unread }) => [type.code, unread.count ? t('user.typeUnread', { title: type.title, n: unread.count }) : type.title])] })}
+        ${this.isAdmin ? nothing : check({ name: 'changes', label: t('user.change'), value: this.canChange, set: (canChange) => this.set({ canChange }), hint: t('user.changeHint') })}
       </form>
-      ${state({ isLoading, isEmpty: nodes.length === 0, empty: 'There is nothing here.' })}
+      ${state({ isLoading, isEmpty: nodes.length === 0, empty: t('user.empty') })}
       <ul class="items">${nodes.map((one) => this.entry(one))}</ul>
       ${more(pageInfo, () => this.fillInbox(pageInfo.endCursor), isLoading)}`;
   }
 
   entry(one) {
-    const mark = (what, label, isDanger) => html`<button type="button" class=${isDanger ? 'danger quiet' : 'quiet'} aria-label="${label}: ${one.title}" ?disabled=${this.isBusy}
+    const mark = (what, label, isDanger) => html`<button type="button" class=${isDanger ? 'danger quiet' : 'quiet'} aria-label=${t('user.markLabel', { act: label, title: one.title })} ?disabled=${this.isBusy}
       @click=${() => this.mark(what, one, isDanger)}>${label}</button>`;
     return html`<li class=${one.isRead ? '' : 'unread'}>
       ${item({ ...one, type: one.type.title })}
-      <p class="item-facts">${when(one.createdAt)}${one.sender ? html` · from ${person(one.sender)}` : nothing} ·
-        ${one.isRead ? html`read ${one.readAt ? when(one.readAt) : ''}` : html`<b>unread</b>`}${one.isArchived ? html` · archived ${when(one.archivedAt, '')}` : nothing}
-        · <a href=${to('sent', [one.notificationId])}>as it was sent</a></p>
+      <p class="item-facts">${when(one.createdAt)}${one.sender ? html` · ${rich('sent.from', { user: person(one.sender) })}` : nothing} ·
+        ${one.isRead ? (one.readAt ? rich('user.readAt', { time: when(one.readAt) }) : t('user.read')) : html`<b>${t('user.isUnread')}</b>`}${one.isArchived ? html` · ${rich('user.archived', { time: when(one.archivedAt, '') })}` : nothing}
+        · <a href=${to('sent', [one.notificationId])}>${t('user.asSent')}</a></p>
       ${this.canChange ? html`<p class="item-acts">
-        ${one.isRead ? mark('markUnread', 'Mark as unread') : mark('markRead', 'Mark as read')}
-        ${one.isArchived ? mark('unarchiveItems', 'Move to inbox') : mark('archiveItems', 'Archive')}
-        ${mark('deleteItems', 'Delete', true)}</p>` : nothing}
+        ${one.isRead ? mark('markUnread', t('user.markUnread')) : mark('markRead', t('user.markRead'))}
+        ${one.isArchived ? mark('unarchiveItems', t('user.unarchive')) : mark('archiveItems', t('user.archive'))}
+        ${mark('deleteItems', t('delete'), true)}</p>` : nothing}
     </li>`;
   }
 
   async mark(what, one, isDanger) {
-    const text = html`<p><bdi>${one.title}</bdi></p><p>It is gone from their inbox for good.</p>`;
-    if (isDanger && !(await confirm({ title: 'Delete it from their inbox?', text, action: 'Delete', isDanger }))) return;
+    const text = html`<p><bdi>${one.title}</bdi></p><p>${t('user.deleteText')}</p>`;
+    if (isDanger && !(await confirm({ title: t('user.deleteTitle'), text, action: t('delete'), isDanger }))) return;
     await this.act(async () => {
       await ask(Mark(what), { user: this.who, id: one.id });
       await this.fill();
-      this.say('Done, and they see it at once.');
+      this.say(() => t('user.marked'));
     });
   }
 
@@ -173,28 +173,28 @@ class User extends Page {
     const { subscriptions, following } = listens;
     const others = groups.filter(({ code }) => !listens.groups.some((group) => group.code === code));
     return html`
-      <section class="card"><h2>Groups</h2>
+      <section class="card"><h2>${t('groups')}</h2>
         <ul class="list">${listens.groups.map(({ code, title }) => html`<li><span><bdi>${title || code}</bdi> <small class="code"><bdi>${code}</bdi></small></span>
-          <button type="button" class="quiet" aria-label="Take out of ${title || code}" @click=${() => this.member(RemoveMembers, code)}>Take out</button></li>`)}</ul>
-        ${listens.groups.length === 0 ? html`<p class="muted">They are in none.</p>` : nothing}
+          <button type="button" class="quiet" aria-label=${t('user.leaveLabel', { group: title || code })} @click=${() => this.member(RemoveMembers, code)}>${t('takeOut')}</button></li>`)}</ul>
+        ${listens.groups.length === 0 ? html`<p class="muted">${t('user.noGroups')}</p>` : nothing}
         ${others.length > 0 ? html`<form class="inline" @submit=${(event) => {
           event.preventDefault();
           this.member(AddMembers, this.querySelector('#join').value);
         }}>
-          <div class="field"><label for="join">Add to</label><select id="join">${others.map(({ code, title }) => html`<option value=${code}>${title || code}</option>`)}</select></div>
-          <button>Add</button></form>` : nothing}
+          <div class="field"><label for="join">${t('user.join')}</label><select id="join">${others.map(({ code, title }) => html`<option value=${code}>${title || code}</option>`)}</select></div>
+          <button>${t('add')}</button></form>` : nothing}
       </section>
-      <section class="card"><h2>Subscriptions</h2>
-        ${subscriptions.nodes.length === 0 ? html`<p class="muted">They have none of their own.</p>` : html`<table class="cards">
-          <caption class="vh">What they subscribe to</caption>
-          <thead><tr><th>Target</th><th>Action</th><th>Since</th><th><span class="vh">Acts</span></th></tr></thead>
+      <section class="card"><h2>${t('user.subscriptions')}</h2>
+        ${subscriptions.nodes.length === 0 ? html`<p class="muted">${t('user.noSubscriptions')}</p>` : html`<table class="cards">
+          <caption class="vh">${t('user.subscriptionTable')}</caption>
+          <thead><tr><th>${t('target')}</th><th>${t('action')}</th><th>${t('user.since')}</th><th><span class="vh">${t('acts')}</span></th></tr></thead>
           <tbody>${subscriptions.nodes.map((one) => html`<tr>
-            <th scope="row"><bdi>${one.target.type} ${one.target.externalId}</bdi></th><td data-label="Action"><bdi>${one.action}</bdi></td><td data-label="Since" class="named">${when(one.createdAt)}</td>
-            <td class="acts"><button type="button" class="quiet" aria-label="End ${one.action} of ${one.target.type} ${one.target.externalId}" @click=${() => this.unsubscribe(one)}>End</button></td></tr>`)}</tbody></table>
-          ${subscriptions.pageInfo.hasNextPage ? html`<p class="muted">The first 50 are shown.</p>` : nothing}`}
+            <th scope="row"><bdi>${one.target.type} ${one.target.externalId}</bdi></th><td data-label=${t('action')}><bdi>${one.action}</bdi></td><td data-label=${t('user.since')} class="named">${when(one.createdAt)}</td>
+            <td class="acts"><button type="button" class="quiet" aria-label=${t('user.endLabel', { action: one.action, target: `${one.target.type} ${one.target.externalId}` })} @click=${() => this.unsubscribe(one)}>${t('user.end')}</button></td></tr>`)}</tbody></table>
+          ${subscriptions.pageInfo.hasNextPage ? html`<p class="muted">${t('user.first50')}</p>` : nothing}`}
       </section>
-      <section class="card"><h2>Follows</h2>
-        ${following.nodes.length === 0 ? html`<p class="muted">They follow no one.</p>` : html`<ul class="list">${following.nodes.map((user) => html`<li>${person(user)}</li>`)}</ul>`}
+      <section class="card"><h2>${t('follows')}</h2>
+        ${following.nodes.length === 0 ? html`<p class="muted">${t('user.noFollows')}</p>` : html`<ul class="list">${following.nodes.map((user) => html`<li>${person(user)}</li>`)}</ul>`}
       </section>`;
   }
 
@@ -202,17 +202,17 @@ class User extends Page {
     return this.act(async () => {
       await ask(document, { code, users: [this.who] });
       await this.fillListens();
-      this.say('The group is changed.');
+      this.say(() => t('user.groupChanged'));
     });
   }
 
   async unsubscribe({ target, action }) {
-    const text = `They do not hear of “${action}” at ${target.type} ${target.externalId} any more.`;
-    if (!(await confirm({ title: 'End this subscription?', text, action: 'End it', isDanger: true }))) return;
+    const text = t('user.endText', { action, target: `${target.type} ${target.externalId}` });
+    if (!(await confirm({ title: t('user.endTitle'), text, action: t('user.endIt'), isDanger: true }))) return;
     await this.act(async () => {
       await ask(Unsubscribe, { input: { target: { type: target.type, externalId: target.externalId }, what: { actions: [action] }, who: { user: this.who } } });
       await this.fillListens();
-      this.say('The subscription has ended.');
+      this.say(() => t('user.ended'));
     });
   }
 
@@ -220,23 +220,23 @@ class User extends Page {
     const { preferences, isLoading, of } = this;
     if (!preferences) return state({ isLoading, isEmpty: true, empty: '' });
     const title = (code) => of.overview.types.find(({ type }) => type.code === code)?.type.title ?? code;
-    const source = (of) => (of.source === 'USER' ? 'their own' : 'default');
+    const source = (of) => (of.source === 'USER' ? t('user.own') : t('user.default'));
     const list = (heading, name, entries, label, change) => entries.length === 0 ? nothing : html`<section class="card"><h2>${heading}</h2>
       <ul class="list">${entries.map((of, place) => html`<li>
         ${check({ name: `${name}-${place}`, label: html`<bdi>${label(of)}</bdi>`, value: of.enabled, set: (enabled) => this.prefer(change(Object.assign(of, { enabled }), enabled)) })}
         <small class="muted">${source(of)}</small></li>`)}</ul></section>`;
     return html`
-      ${list('Types', 'type', preferences.types, ({ code }) => title(code), ({ code }, enabled) => ({ types: [{ code, enabled }] }))}
-      ${list('Actions', 'action', preferences.actions, ({ code }) => code, ({ code }, enabled) => ({ actions: [{ code, enabled }] }))}
-      ${list('Channels', 'channel', preferences.channels, ({ type, channel }) => `${title(type)} by ${word(channel)}`, ({ type, channel }, enabled) => ({ channels: [{ type, channel, enabled }] }))}
-      <p class="muted">A switch counts for what comes from now on.</p>`;
+      ${list(t('types'), 'type', preferences.types, ({ code }) => title(code), ({ code }, enabled) => ({ types: [{ code, enabled }] }))}
+      ${list(t('actions'), 'action', preferences.actions, ({ code }) => code, ({ code }, enabled) => ({ actions: [{ code, enabled }] }))}
+      ${list(t('channels'), 'channel', preferences.channels, ({ type, channel }) => t('byChannel', { type: title(type), channel: word(channel) }), ({ type, channel }, enabled) => ({ channels: [{ type, channel, enabled }] }))}
+      <p class="muted">${t('user.preferenceHint')}</p>`;
   }
 
   prefer(changes) {
     return this.act(async () => {
       try {
         await ask(SavePreferences, { user: this.who, ...changes });
-        this.say('Their switch is changed.');
+        this.say(() => t('user.preferred'));
       } finally {
         await this.fillPreferences();
       }
@@ -246,30 +246,30 @@ class User extends Page {
   showViews() {
     const { views, isLoading } = this;
     if (!views) return state({ isLoading, isEmpty: true, empty: '' });
-    if (views.length === 0) return html`<p class="empty">They are in no views.</p>`;
-    return html`<table class="cards"><caption class="vh">Views that they are in</caption>
-      <thead><tr><th>View</th><th class="number">Unread</th><th>Last activity</th><th>Last visit</th></tr></thead>
-      <tbody>${views.map((view) => html`<tr><th scope="row"><bdi>${view.code} ${view.externalId}</bdi></th><td data-label="Unread" class="number">${view.unread.count}${view.unread.exact ? '' : '+'}</td>
-        <td data-label="Last activity" class="named">${when(view.lastActivityAt)}</td><td data-label="Last visit" class="named">${when(view.lastVisitedAt)}</td></tr>`)}</tbody></table>`;
+    if (views.length === 0) return html`<p class="empty">${t('user.noViews')}</p>`;
+    return html`<table class="cards"><caption class="vh">${t('user.viewTable')}</caption>
+      <thead><tr><th>${t('user.view')}</th><th class="number">${t('unread')}</th><th>${t('user.lastActivity')}</th><th>${t('user.lastVisit')}</th></tr></thead>
+      <tbody>${views.map((view) => html`<tr><th scope="row"><bdi>${view.code} ${view.externalId}</bdi></th><td data-label=${t('unread')} class="number">${view.unread.count}${view.unread.exact ? '' : '+'}</td>
+        <td data-label=${t('user.lastActivity')} class="named">${when(view.lastActivityAt)}</td><td data-label=${t('user.lastVisit')} class="named">${when(view.lastVisitedAt)}</td></tr>`)}</tbody></table>`;
   }
 
   showWhy() {
     const chosen = this.query.get('notification') ?? '';
     const choose = (notification) => go(to('users', [this.who], { tab: 'why', notification }), { replaces: true });
-    return html`<section class="card"><h2>Why did they (not) get this?</h2>
-      ${select({ name: 'recent', label: 'Sent lately', value: chosen, set: choose, options: [['', 'Choose …'], ...this.sent.map((of) => [of.id, `${of.shown.title} (${short(of.publishedAt ?? of.createdAt)})`])] })}
-      ${text({ name: 'notification', label: 'Or by its id', value: chosen, isCode: true, set: (value) => choose(value.trim()) })}
+    return html`<section class="card"><h2>${t('why.title')}</h2>
+      ${select({ name: 'recent', label: t('user.recent'), value: chosen, set: choose, options: [['', t('user.choose')], ...this.sent.map((of) => [of.id, `${of.shown.title} (${short(of.publishedAt ?? of.createdAt)})`])] })}
+      ${text({ name: 'notification', label: t('user.byId'), value: chosen, isCode: true, set: (value) => choose(value.trim()) })}
       <desk-why .notification=${chosen} .user=${this.who}></desk-why></section>`;
   }
 
   showData() {
     return html`
-      <section class="card"><h2>Export</h2>
-        <p>All that is stored about them, as JSON, for them to read or take along.</p>
-        <p class="actions start"><button type="button" ?disabled=${this.isBusy} @click=${() => this.export()}>Download</button></p></section>
-      <section class="card"><h2>Erase</h2>
-        <p>Everything about them is deleted: their inbox, groups, subscriptions, preferences and profile. This cannot be undone.</p>
-        <p class="actions start"><button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.erase()}>Erase them …</button></p></section>`;
+      <section class="card"><h2>${t('user.export')}</h2>
+        <p>${t('user.exportText')}</p>
+        <p class="actions start"><button type="button" ?disabled=${this.isBusy} @click=${() => this.export()}>${t('user.download')}</button></p></section>
+      <section class="card"><h2>${t('user.erase')}</h2>
+        <p>${t('user.eraseHint')}</p>
+        <p class="actions start"><button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.erase()}>${t('asks', { action: t('user.eraseThem') })}</button></p></section>`;
   }
 
   export() {
@@ -284,17 +284,17 @@ class User extends Page {
       const link = Object.assign(document.createElement('a'), { href: url, download: `${this.who}.json` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(url), 60_000);
-      this.say('The export is downloaded.');
+      this.say(() => t('user.exported'));
     });
   }
 
   async erase() {
     const id = this.who;
-    const text = 'Everything about this user is deleted. This cannot be undone.';
-    if (!(await confirm({ title: `Erase ${id}?`, text, action: 'Erase for good', isDanger: true, typed: id }))) return;
+    const text = t('user.eraseText');
+    if (!(await confirm({ title: t('user.eraseTitle', { id }), text, action: t('user.eraseAct'), isDanger: true, typed: id }))) return;
     await this.act(async () => {
       await ask(Erase, { id });
-      this.say(`${id} is erased.`);
+      this.say(() => t('user.erased', { id }));
       go(to('users'));
     });
   }

@@ -6,6 +6,7 @@ import { Page } from '../parts/part.js';
 import '../parts/picker.js';
 import { keep, kept } from '../storage.js';
 import { go, to } from '../route.js';
+import { t } from '../texts.js';
 
 /** How many recently viewed users this tab remembers. */
 const RECENT = 8;
@@ -27,12 +28,12 @@ class Users extends Page {
   render() {
     const known = recent(this.caller);
     return html`
-      <h1 tabindex="-1">Users</h1>
+      <h1 tabindex="-1">${t('place.users')}</h1>
       <section class="card">
-        <tidings-picker name="find" label="Find a user" takes hint="Type the beginning of an id or a name. Arrow keys select, Enter opens."
+        <tidings-picker name="find" label=${t('users.find')} takes hint=${t('users.hint')}
           @tidings-picked=${({ detail }) => go(to('users', [detail.id]))}></tidings-picker>
       </section>
-      ${known.length > 0 ? html`<section><h2>Looked at last</h2><ul class="list">
+      ${known.length > 0 ? html`<section><h2>${t('users.recent')}</h2><ul class="list">
         ${known.map(({ id, name }) => html`<li><a href=${to('users', [id])}><bdi>${name || id}</bdi></a> <small class="code"><bdi>${id}</bdi></small></li>`)}
       </ul></section>` : nothing}`;
   }

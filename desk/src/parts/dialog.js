@@ -2,11 +2,13 @@
 
 import { html, nothing, render } from 'lit';
 
+import { rich, t } from '../texts.js';
+
 /**
  * Asks for confirmation; resolves to true if the user confirms. If `typed` is given, the user must type it first.
  * Escape and the other button mean no. As for every modal dialog, the browser returns the focus to where it was.
  */
-export function confirm({ title, text, action, isDanger, typed, keep = 'Cancel' }) {
+export function confirm({ title, text, action, isDanger, typed, keep = t('cancel') }) {
   return new Promise((answer) => {
     const place = document.createElement('div');
     document.body.append(place);
@@ -32,7 +34,7 @@ export function confirm({ title, text, action, isDanger, typed, keep = 'Cancel' 
         <form @submit=${onSubmit}>
           <h2 id="question">${title}</h2>
           <div id="question-text">${text}</div>
-          ${typed ? html`<div class="field"><label for="question-typed">To confirm, type <b class="code">${typed}</b></label>
+          ${typed ? html`<div class="field"><label for="question-typed">${rich('confirm.type', { text: html`<b class="code">${typed}</b>` })}</label>
             <input id="question-typed" autocomplete="off" spellcheck="false" @input=${onInput}></div>` : nothing}
           <p class="actions">
             <button type="button" @click=${() => end(false)}>${keep}</button>

@@ -14,13 +14,26 @@ export class Part extends LitElement {
     return this;
   }
 
+  connectedCallback() {
+    super.connectedCallback();
+    addEventListener('tidings-language', this.onLanguage);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    removeEventListener('tidings-language', this.onLanguage);
+  }
+
+  /** Renders the texts of another language. What was typed stays, because it is in properties and in the fields. */
+  onLanguage = () => this.requestUpdate();
+
   /** Sets properties and renders again. */
   set(changes) {
     Object.assign(this, changes);
     this.requestUpdate();
   }
 
-  /** Announces the result of an action, visibly and to screen readers. */
+  /** Announces the result of an action, visibly and to screen readers. `text` returns the words of any language. */
   say(text, kind = 'good') {
     dispatchEvent(new CustomEvent('tidings-said', { detail: { text, kind } }));
   }
@@ -53,7 +66,7 @@ export class Page extends Part {
       const data = await ask(document, variables);
       return turn === this.loadCount ? data : null;
     } catch (error) {
-      if (turn === this.loadCount) this.set({ loadFailure: told(error) });
+      if (turn === this.loadCount) this.set({ loadFailure: error });
       return null;
     } finally {
       if (turn === this.loadCount) this.set({ isLoading: false });
@@ -92,7 +105,7 @@ export class Page extends Part {
       await this.updateComplete;
       const wrong = this.querySelector('[aria-invalid=true]');
       if (wrong) wrong.focus();
-      else this.say(told(error), 'bad');
+      else this.say(() => told(error), 'bad');
       return undefined;
     } finally {
       this.set({ isBusy: false });

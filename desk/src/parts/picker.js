@@ -4,6 +4,7 @@ import { html, nothing } from 'lit';
 
 import { ask, told } from '../api.js';
 import { SearchUsers } from '../documents.js';
+import { t } from '../texts.js';
 import { Part } from './part.js';
 
 /** How long the text must stay unchanged before the search, in milliseconds. */
@@ -26,9 +27,9 @@ class Picker extends Part {
       <label for=${name}>${this.label}</label>
       <input id=${name} role="combobox" autocomplete="off" spellcheck="false" aria-autocomplete="list" aria-expanded=${String(isShown && found.length > 0)}
         aria-controls=${list} aria-activedescendant=${at >= 0 && isShown ? `${list}-${at}` : nothing} aria-describedby=${this.hint ? `${name}-hint` : nothing}
-        placeholder="Id or name" .value=${text} @input=${this.onInput} @keydown=${this.onKey} @focus=${() => this.set({ isOpen: true })}
+        placeholder=${t('picker.placeholder')} .value=${text} @input=${this.onInput} @keydown=${this.onKey} @focus=${() => this.set({ isOpen: true })}
         @blur=${() => this.set({ isOpen: false })}>
-      <ul id=${list} role="listbox" aria-label="Users found" ?hidden=${!isShown || found.length === 0}>
+      <ul id=${list} role="listbox" aria-label=${t('picker.list')} ?hidden=${!isShown || found.length === 0}>
         ${found.map((user, place) => html`
           <li id="${list}-${place}" role="option" aria-selected=${String(place === at)} @pointerdown=${(event) => event.preventDefault()}
             @click=${() => this.pick(user)}><bdi>${user.name || user.id}</bdi> ${user.name ? html`<small class="code"><bdi>${user.id}</bdi></small>` : nothing}</li>`)}
@@ -39,10 +40,10 @@ class Picker extends Part {
   }
 
   get said() {
-    if (this.problem) return this.problem;
+    if (this.problem) return told(this.problem);
     if (this.isSearching) return '';
-    if (this.found.length > 0) return `${this.found.length}${this.found.length === 10 ? ' or more' : ''} found`;
-    return this.takes ? `No user found. Enter uses “${this.text}” as an id.` : 'No user found.';
+    if (this.found.length > 0) return t(this.found.length === 10 ? 'picker.many' : 'picker.found', { n: this.found.length });
+    return this.takes ? t('picker.takes', { text: this.text }) : t('picker.none');
   }
 
   onInput = (event) => {
@@ -58,7 +59,7 @@ class Picker extends Part {
     try {
       if (text) found = (await ask(SearchUsers, { text })).searchUsers;
     } catch (error) {
-      problem = told(error);
+      problem = error;
     }
     if (turn === this.turn) this.set({ found, problem, isSearching: false, at: -1 });
   }

@@ -6,14 +6,14 @@ import { safeLink } from '../../../ui/elements/src/link.ts';
 import { told } from '../api.js';
 import { growth, half, line } from '../growth.js';
 import { to } from '../route.js';
+import { number, rich, t } from '../texts.js';
 import { long, short } from '../time.js';
+import { role, word } from '../words.js';
 
-export const NUMBER = new Intl.NumberFormat();
-
-export const count = (number) => (number === null || number === undefined ? '–' : NUMBER.format(number));
+export const count = (value) => (value === null || value === undefined ? '–' : number(value));
 
 /** `3 people`. */
-export const people = (number) => `${count(number)} ${number === 1 ? 'person' : 'people'}`;
+export const people = (n) => t('people', { n });
 
 /** A point in time, short; the full date is in the tooltip. */
 export const when = (at, none = '–') => (at ? html`<time datetime=${at} title=${long(at)}>${short(at)}</time>` : none);
@@ -23,9 +23,6 @@ const TONES = {
   SCHEDULED: 'info', PENDING: 'info', PARTIAL: 'info',
   PAUSED: 'warn', TRUNCATED: 'warn', FLOODED: 'bad', DEAD: 'bad', DISABLED: 'bad', FAILED: 'bad', TIMED_OUT: 'bad', RETRACTED: 'bad',
 };
-
-/** An enum value of the API in readable form. */
-export const word = (code) => code.charAt(0) + code.slice(1).toLowerCase().replaceAll('_', ' ');
 
 export const badge = (code) => html`<span class="badge ${TONES[code] ?? ''}">${word(code)}</span>`;
 
@@ -40,18 +37,12 @@ export function leads(link) {
 export const person = (user) => (user ? html`<a href=${to('users', [user.id])}><bdi>${user.name || user.id}</bdi></a>` : '–');
 
 /** The service or operator that did something. */
-export const actor = ({ name, role, origin }) => html`<bdi title="from ${word(origin).toLowerCase()} addresses">${name}</bdi> <span class="muted">(${word(role).toLowerCase()})</span>`;
-
-/** An operation name in readable form: `retractSentNotification` becomes “Retract sent notification”. */
-export const deed = (action) => {
-  const words = action.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
-};
+export const actor = ({ name, role: code, origin }) => html`<bdi title=${t(`actor.from.${origin}`)}>${name}</bdi><span class="muted">${t('actor.role', { role: role(code) })}</span>`;
 
 /** The placeholder of a list: an error, a loading message, or a text for an empty list. */
 export function state({ isLoading, loadFailure, isEmpty, empty }) {
-  if (loadFailure) return html`<p class="problem" role="alert">${loadFailure}</p>`;
-  if (isLoading && isEmpty) return html`<p class="muted loading">Loading …</p>`;
+  if (loadFailure) return html`<p class="problem" role="alert">${told(loadFailure)}</p>`;
+  if (isLoading && isEmpty) return html`<p class="muted loading">${t('loading')}</p>`;
   return isEmpty ? html`<p class="empty">${empty}</p>` : nothing;
 }
 
@@ -70,18 +61,18 @@ export const item = ({ title, body, link, type }) => html`
 /** Bars for the audience, deliveries and reads. */
 export function reach({ audienceSize, deliveredCount, readCount }) {
   const most = Math.max(audienceSize ?? 0, deliveredCount, readCount, 1);
-  const rows = [['For', audienceSize, 'all'], ['Delivered', deliveredCount, 'delivered'], ['Read', readCount, 'read']].filter(([, number]) => number !== null);
-  const share = (number) => (audienceSize ? ` (${Math.round((100 * number) / audienceSize)} %)` : '');
+  const rows = [['all', audienceSize], ['delivered', deliveredCount], ['read', readCount]].filter(([, size]) => size !== null);
+  const share = (size) => (audienceSize ? t('reach.share', { percent: Math.round((100 * size) / audienceSize) }) : '');
   return html`<dl class="reach">
-    ${rows.map(([name, number, kind]) => html`
+    ${rows.map(([kind, size]) => html`
       <div>
-        <dt>${name}</dt>
+        <dt>${t(`reach.${kind}`)}</dt>
         <dd>
           <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">${svg`
             <rect class="bar" width="100" height="8" rx="1"></rect>
-            <rect class="bar-${kind}" width=${(100 * number) / most} height="8" rx="1"></rect>`}
+            <rect class="bar-${kind}" width=${(100 * size) / most} height="8" rx="1"></rect>`}
           </svg>
-          <span>${count(number)}${kind === 'all' ? '' : share(number)}</span>
+          <span>${count(size)}${kind === 'all' ? '' : share(size)}</span>
         </dd>
       </div>`)}
   </dl>`;
@@ -96,9 +87,9 @@ export function overTime(of) {
   const drawn = (name, kind) => svg`<polyline class="line-${kind}" points=${line(points, name, 100, 40)}></polyline>`;
   return html`<figure class="growth">
     <svg viewBox="0 -1 100 42" preserveAspectRatio="none" aria-hidden="true">${drawn('delivered', 'delivered')}${drawn('read', 'read')}</svg>
-    <figcaption class="muted">Delivered and read, from ${at(points[0].at)} to ${at(points.at(-1).at)}${middle ? html`; half of those who have read it had by ${at(middle)}` : nothing}.</figcaption>
-    <details><summary>Hour by hour</summary><table><caption class="vh">Delivered and read by the end of each hour</caption>
-      <thead><tr><th>Until</th><th class="number">Delivered</th><th class="number">Read</th></tr></thead>
+    <figcaption class="muted">${rich(middle ? 'growth.half' : 'growth.span', { from: at(points[0].at), to: at(points.at(-1).at), middle: middle && at(middle) })}</figcaption>
+    <details><summary>${t('growth.hours')}</summary><table><caption class="vh">${t('growth.table')}</caption>
+      <thead><tr><th>${t('growth.until')}</th><th class="number">${t('reach.delivered')}</th><th class="number">${t('reach.read')}</th></tr></thead>
       <tbody>${points.map((of) => html`<tr><th scope="row">${at(of.at)}</th><td class="number">${count(of.delivered)}</td><td class="number">${count(of.read)}</td></tr>`)}</tbody></table></details>
   </figure>`;
 }
@@ -116,4 +107,4 @@ export function isAt({ field }, path) {
 
 /** The button that loads the next page of a list. */
 export const more = (pageInfo, onMore, isLoading) =>
-  pageInfo?.hasNextPage ? html`<p class="more"><button type="button" ?disabled=${isLoading} @click=${onMore}>Show more</button></p>` : nothing;
+  pageInfo?.hasNextPage ? html`<p class="more"><button type="button" ?disabled=${isLoading} @click=${onMore}>${t('more')}</button></p>` : nothing;

@@ -31,9 +31,9 @@ export async function pictures(scene) {
     if (inboxUsers.length !== 4) throw new Error('the demo has other people');
     const { sentNotifications } = await ask('admin', '{ sentNotifications(first: 50) { nodes { id shown { title } } } }');
     const idOf = (title) => sentNotifications.nodes.find(({ shown }) => shown.title === title).id;
-    const taken = async (name, path, { size = 'desktop', colorScheme = 'light', height = size === 'phone' ? 844 : 800, act } = {}) => {
+    const taken = async (name, path, { size = 'desktop', colorScheme = 'light', locale = 'en-GB', height = size === 'phone' ? 844 : 800, act } = {}) => {
       const viewport = { width: size === 'phone' ? 390 : 1180, height };
-      const page = await scene.open(null, { signed: demo.admin, origin, path: `/desk/${path}`, options: { colorScheme, viewport } });
+      const page = await scene.open(null, { signed: demo.admin, origin, path: `/desk/${path}`, options: { colorScheme, locale, viewport } });
       await page.waitForLoadState('networkidle');
       await act?.(page);
       await page.waitForTimeout(400);
@@ -54,6 +54,7 @@ export async function pictures(scene) {
       await dialog(page).waitFor();
     } });
     await taken('sent', 'sent');
+    await taken('chinese', 'sent', { locale: 'zh-CN', height: 620 });
     await taken('sent-phone', 'sent', { size: 'phone', colorScheme: 'dark' });
     await taken('notification', `sent/${idOf('Mock-ups are due on Thursday')}?user=ada`);
     await taken('user', 'users/ada');

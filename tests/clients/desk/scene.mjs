@@ -17,6 +17,9 @@ export const PATIENCE = 15_000;
 
 const VIEWPORTS = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
 
+/** The button of the question whether a link may sign in, in each language. */
+const SIGN_IN = /^(Sign in|登录)$/;
+
 /** Whether a URL belongs to the server under test. */
 const isOwn = (url) => ['http:', 'ws:'].includes(url.protocol) && url.hostname === '127.0.0.1';
 
@@ -74,7 +77,7 @@ export class Scene {
     return tenant;
   }
 
-  /** A window at a page of the desk, signed in with this role by a link. */
+  /** A window at a page of the desk, signed in with this role by a link; in English unless `options` have another locale. */
   async open(tenant, { role = 'admin', sub = role === 'user' ? 'ada' : 'root', size = 'desktop', path = '/desk', options = {}, signed, origin = this.origin } = {}) {
     const context = await this.browser.newContext({
       viewport: VIEWPORTS[size], timezoneId: 'Europe/Berlin', locale: 'en-GB', reducedMotion: 'reduce', acceptDownloads: true, ...options,
@@ -99,7 +102,7 @@ export class Scene {
     await page.goto(`${origin}${path}${fragment ? `#token=${fragment}` : ''}`);
     await page.locator('h1').first().waitFor();
     // A link signs in only after confirmation.
-    if (fragment) await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+    if (fragment) await page.getByRole('dialog').getByRole('button', { name: SIGN_IN }).click();
     return Object.assign(page, { complaints, settled, visit: (place) => visit(page, place), done: () => finish(page, complaints) });
   }
 

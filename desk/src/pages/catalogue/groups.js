@@ -10,6 +10,7 @@ import { idsIn } from '../../parts/ids.js';
 import { Page } from '../../parts/part.js';
 import '../../parts/picker.js';
 import { count, more, people, person, problem, state } from '../../parts/show.js';
+import { rich, t } from '../../texts.js';
 
 /** The most users to add or remove in one request. */
 const AT_ONCE = 1_000;
@@ -43,35 +44,35 @@ class Groups extends Page {
     const { groups, isLoading, loadFailure, failure } = this;
     const open = groups.find(({ code }) => code === this.open);
     return html`
-      ${state({ isLoading, loadFailure, isEmpty: groups.length === 0, empty: 'There are no groups yet.' })}
-      ${groups.length > 0 ? html`<table class="cards"><caption class="vh">Groups</caption>
-        <thead><tr><th>Group</th><th>Code</th><th class="number">Members</th><th><span class="vh">Acts</span></th></tr></thead>
-        <tbody>${groups.map(({ code, title, memberCount }) => html`<tr><th scope="row"><bdi>${title || code}</bdi></th><td data-label="Code" class="code"><bdi>${code}</bdi></td>
-          <td data-label="Members" class="number">${count(memberCount)}</td><td class="acts">
-            <button type="button" class="quiet" aria-label="Members of ${title || code}" aria-expanded=${String(code === this.open)} @click=${() => this.show(code)}>Members</button>
-            <button type="button" class="quiet" aria-label="Rename ${title || code}" @click=${() => this.edit(code, title)}>Rename</button>
-            <button type="button" class="quiet danger" aria-label="Delete ${title || code}" @click=${() => this.delete(code, title)}>Delete</button></td></tr>`)}</tbody></table>` : nothing}
+      ${state({ isLoading, loadFailure, isEmpty: groups.length === 0, empty: t('groups.empty') })}
+      ${groups.length > 0 ? html`<table class="cards"><caption class="vh">${t('groups')}</caption>
+        <thead><tr><th>${t('group')}</th><th>${t('code')}</th><th class="number">${t('groups.members')}</th><th><span class="vh">${t('acts')}</span></th></tr></thead>
+        <tbody>${groups.map(({ code, title, memberCount }) => html`<tr><th scope="row"><bdi>${title || code}</bdi></th><td data-label=${t('code')} class="code"><bdi>${code}</bdi></td>
+          <td data-label=${t('groups.members')} class="number">${count(memberCount)}</td><td class="acts">
+            <button type="button" class="quiet" aria-label=${t('groups.membersOf', { group: title || code })} aria-expanded=${String(code === this.open)} @click=${() => this.show(code)}>${t('groups.members')}</button>
+            <button type="button" class="quiet" aria-label=${t('groups.renameLabel', { group: title || code })} @click=${() => this.edit(code, title)}>${t('groups.rename')}</button>
+            <button type="button" class="quiet danger" aria-label=${t('deleteLabel', { name: title || code })} @click=${() => this.delete(code, title)}>${t('delete')}</button></td></tr>`)}</tbody></table>` : nothing}
       ${open ? this.whole(open) : nothing}
-      <form class="card" novalidate @submit=${this.onSubmit}><h2>${groups.some(({ code }) => code === this.code) ? 'Rename a group' : 'A new group'}</h2>
+      <form class="card" novalidate @submit=${this.onSubmit}><h2>${groups.some(({ code }) => code === this.code) ? t('groups.renameTitle') : t('groups.new')}</h2>
         ${problem(failure, ['code', 'title'])}
         <div class="pair">
-          ${text({ name: 'group-code', label: 'Code', value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'schools' })}
-          ${text({ name: 'group-title', label: 'Title', value: this.title, set: (title) => this.set({ title }), failure, path: 'title', placeholder: 'Schools' })}
+          ${text({ name: 'group-code', label: t('code'), value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'schools' })}
+          ${text({ name: 'group-title', label: t('title'), value: this.title, set: (title) => this.set({ title }), failure, path: 'title', placeholder: t('groups.titleExample') })}
         </div>
-        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>Save</button></p></form>`;
+        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p></form>`;
   }
 
   whole({ code, title, memberCount }) {
-    return html`<section class="card" aria-label="Members of ${title || code}"><h2><bdi>${title || code}</bdi>: ${people(memberCount)}</h2>
-      <tidings-picker name="member" label="Add a user" takes @tidings-picked=${({ detail }) => this.change(AddMembers, code, [detail.id], 'added')}></tidings-picker>
-      ${area({ name: 'members', label: 'Or many: ids by commas or lines, or a CSV', value: this.pasted, isCode: true, set: (pasted) => this.set({ pasted }) })}
+    return html`<section class="card" aria-label=${t('groups.membersOf', { group: title || code })}><h2>${rich('groups.size', { group: html`<bdi>${title || code}</bdi>`, people: people(memberCount) })}</h2>
+      <tidings-picker name="member" label=${t('groups.addUser')} takes @tidings-picked=${({ detail }) => this.change(AddMembers, code, [detail.id], 'added')}></tidings-picker>
+      ${area({ name: 'members', label: t('groups.many'), value: this.pasted, isCode: true, set: (pasted) => this.set({ pasted }) })}
       <p class="actions start">
-        <button type="button" ?disabled=${this.isBusy} @click=${() => this.many(AddMembers, code, 'added')}>Add these</button>
-        <button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.many(RemoveMembers, code, 'taken out')}>Take these out</button></p>
-      ${this.members.length > 0 ? html`<ul class="list" aria-label="Who is in it">${this.members.map((user) => html`<li><span>${person(user)} ${user.name ? html`<small class="code"><bdi>${user.id}</bdi></small>` : nothing}</span>
-        <button type="button" class="quiet danger" aria-label="Take ${user.name || user.id} out" ?disabled=${this.isBusy} @click=${() => this.change(RemoveMembers, code, [user.id], 'taken out')}>Take out</button></li>`)}</ul>` : nothing}
+        <button type="button" ?disabled=${this.isBusy} @click=${() => this.many(AddMembers, code, 'added')}>${t('groups.addThese')}</button>
+        <button type="button" class="danger" ?disabled=${this.isBusy} @click=${() => this.many(RemoveMembers, code, 'takenOut')}>${t('groups.removeThese')}</button></p>
+      ${this.members.length > 0 ? html`<ul class="list" aria-label=${t('groups.list')}>${this.members.map((user) => html`<li><span>${person(user)} ${user.name ? html`<small class="code"><bdi>${user.id}</bdi></small>` : nothing}</span>
+        <button type="button" class="quiet danger" aria-label=${t('groups.takeOutLabel', { user: user.name || user.id })} ?disabled=${this.isBusy} @click=${() => this.change(RemoveMembers, code, [user.id], 'takenOut')}>${t('takeOut')}</button></li>`)}</ul>` : nothing}
       ${more(this.pageInfo, () => this.list(this.pageInfo.endCursor), this.isLoading)}
-      <p class="hint">A removed member keeps what was sent to the group before.</p></section>`;
+      <p class="hint">${t('groups.hint')}</p></section>`;
   }
 
   async show(code) {
@@ -86,13 +87,14 @@ class Groups extends Page {
     if (ids.length > 0) this.change(document, code, ids, done);
   }
 
+  /** Changes the members of a group, and says the text of the key `done`. */
   change(document, code, ids, done) {
     return this.act(async () => {
       for (let from = 0; from < ids.length; from += AT_ONCE) await ask(document, { code, users: ids.slice(from, from + AT_ONCE) });
       this.set({ pasted: '' });
       await this.fill();
       await this.list();
-      this.say(`${people(ids.length)} ${done}.`);
+      this.say(() => t(done, { n: ids.length }));
     });
   }
 
@@ -107,18 +109,18 @@ class Groups extends Page {
       await ask(SaveGroup, { code: this.code.trim(), title: this.title.trim() || null });
       this.set({ code: '', title: '' });
       await this.fill();
-      this.say('The group is saved.');
+      this.say(() => t('groups.saved'));
     });
   };
 
   async delete(code, title) {
-    const text = 'Its memberships and subscriptions end; what was sent to it before stays with its members.';
-    if (!(await confirm({ title: `Delete “${title || code}”?`, text, action: 'Delete', isDanger: true, typed: code }))) return;
+    const text = t('groups.deleteText');
+    if (!(await confirm({ title: t('deleteTitle', { name: title || code }), text, action: t('delete'), isDanger: true, typed: code }))) return;
     await this.act(async () => {
       await ask(DeleteGroup, { code });
       this.set({ open: null });
       await this.fill();
-      this.say('The group is deleted.');
+      this.say(() => t('groups.deleted'));
     });
   }
 }

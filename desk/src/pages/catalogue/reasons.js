@@ -9,6 +9,7 @@ import { text } from '../../parts/form.js';
 import { idsIn } from '../../parts/ids.js';
 import { Page } from '../../parts/part.js';
 import { problem, state } from '../../parts/show.js';
+import { t } from '../../texts.js';
 
 class Reasons extends Page {
   constructor() {
@@ -29,20 +30,20 @@ class Reasons extends Page {
   render() {
     const { reasons, isLoading, loadFailure, failure } = this;
     return html`
-      ${state({ isLoading, loadFailure, isEmpty: reasons.length === 0, empty: 'There are no reasons yet.' })}
-      ${reasons.length > 0 ? html`<table class="cards"><caption class="vh">Reasons</caption>
-        <thead><tr><th>Reason</th><th>Actions</th><th><span class="vh">Acts</span></th></tr></thead>
-        <tbody>${reasons.map(({ code, actions }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label="Actions"><bdi>${actions.join(', ')}</bdi></td>
+      ${state({ isLoading, loadFailure, isEmpty: reasons.length === 0, empty: t('reasons.empty') })}
+      ${reasons.length > 0 ? html`<table class="cards"><caption class="vh">${t('catalogue.reasons')}</caption>
+        <thead><tr><th>${t('reasons.reason')}</th><th>${t('actions')}</th><th><span class="vh">${t('acts')}</span></th></tr></thead>
+        <tbody>${reasons.map(({ code, actions }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label=${t('actions')}><bdi>${actions.join(', ')}</bdi></td>
           <td class="acts">${this.isAdmin ? html`
-            <button type="button" class="quiet" aria-label="Change ${code}" @click=${() => this.edit(code, actions)}>Change</button>
-            <button type="button" class="quiet danger" aria-label="Delete ${code}" @click=${() => this.delete(code)}>Delete</button>` : nothing}</td></tr>`)}</tbody></table>` : nothing}
-      ${this.isAdmin ? html`<form class="card" novalidate @submit=${this.onSubmit}><h2>${reasons.some(({ code }) => code === this.code) ? 'Change a reason' : 'A new reason'}</h2>
+            <button type="button" class="quiet" aria-label=${t('reasons.changeLabel', { code })} @click=${() => this.edit(code, actions)}>${t('reasons.change')}</button>
+            <button type="button" class="quiet danger" aria-label=${t('deleteLabel', { name: code })} @click=${() => this.delete(code)}>${t('delete')}</button>` : nothing}</td></tr>`)}</tbody></table>` : nothing}
+      ${this.isAdmin ? html`<form class="card" novalidate @submit=${this.onSubmit}><h2>${reasons.some(({ code }) => code === this.code) ? t('reasons.changeTitle') : t('reasons.new')}</h2>
         ${problem(failure, ['code', 'actions'])}
         <div class="pair">
-          ${text({ name: 'reason-code', label: 'Reason', value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'create_product' })}
-          ${text({ name: 'reason-actions', label: 'Actions', value: this.actions, isCode: true, set: (actions) => this.set({ actions }), failure, path: 'actions', placeholder: 'comment, like' })}
+          ${text({ name: 'reason-code', label: t('reasons.reason'), value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'create_product' })}
+          ${text({ name: 'reason-actions', label: t('actions'), value: this.actions, isCode: true, set: (actions) => this.set({ actions }), failure, path: 'actions', placeholder: 'comment, like' })}
         </div>
-        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>Save</button></p></form>` : nothing}`;
+        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p></form>` : nothing}`;
   }
 
   edit(code, actions) {
@@ -56,16 +57,16 @@ class Reasons extends Page {
       await ask(SaveReason, { code: this.code.trim(), actions: idsIn(this.actions) });
       this.set({ code: '', actions: '' });
       await this.fill();
-      this.say('The reason is saved.');
+      this.say(() => t('reasons.saved'));
     });
   };
 
   async delete(code) {
-    if (!(await confirm({ title: `Delete “${code}”?`, text: 'Who subscribed by it keeps what they have.', action: 'Delete', isDanger: true }))) return;
+    if (!(await confirm({ title: t('deleteTitle', { name: code }), text: t('reasons.deleteText'), action: t('delete'), isDanger: true }))) return;
     await this.act(async () => {
       await ask(DeleteReason, { code });
       await this.fill();
-      this.say('The reason is deleted.');
+      this.say(() => t('reasons.deleted'));
     });
   }
 }

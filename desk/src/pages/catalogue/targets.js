@@ -8,6 +8,7 @@ import { confirm } from '../../parts/dialog.js';
 import { check, text } from '../../parts/form.js';
 import { Page } from '../../parts/part.js';
 import { problem, state } from '../../parts/show.js';
+import { t } from '../../texts.js';
 
 const policy = (isOpen) => (isOpen ? 'OPEN' : 'BACKEND_ONLY');
 
@@ -29,31 +30,29 @@ class TargetTypes extends Page {
 
   render() {
     const { types, followPolicy, isLoading, loadFailure, failure } = this;
-    const empty = 'No target type is listed: only your backend subscribes users.';
     return html`
-      ${state({ isLoading, loadFailure, isEmpty: types.length === 0, empty })}
-      ${types.length > 0 ? html`<table class="cards"><caption class="vh">Target types</caption>
-        <thead><tr><th>Target type</th><th>Subscribed by</th><th><span class="vh">Acts</span></th></tr></thead>
+      ${state({ isLoading, loadFailure, isEmpty: types.length === 0, empty: t('targets.empty') })}
+      ${types.length > 0 ? html`<table class="cards"><caption class="vh">${t('targets.table')}</caption>
+        <thead><tr><th>${t('targetType')}</th><th>${t('targets.by')}</th><th><span class="vh">${t('acts')}</span></th></tr></thead>
         <tbody>${types.map(({ code, subscriptionPolicy }) => this.row(code, subscriptionPolicy === 'OPEN'))}</tbody></table>` : nothing}
       ${this.isAdmin ? html`<form class="card" novalidate @submit=${(event) => {
         event.preventDefault();
         this.save(this.code.trim(), this.open);
-      }}><h2>A target type</h2>
+      }}><h2>${t('targets.new')}</h2>
         ${problem(failure, ['code'])}
-        ${text({ name: 'target-code', label: 'Code', value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'product' })}
-        ${check({ name: 'target-open', label: 'Users may subscribe by themselves', value: this.open, set: (open) => this.set({ open }), hint: 'They then get every reminder about such targets.' })}
-        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>Save</button></p></form>` : nothing}
-      <section class="card"><h2>Follows</h2>
-        ${check({ name: 'follows-open', label: 'Users may follow others by themselves', value: followPolicy === 'OPEN', isDisabled: !this.isAdmin || this.isBusy,
-          set: (open) => this.saveFollows(open), hint: 'A follower gets every reminder that the other user has sent.' })}</section>`;
+        ${text({ name: 'target-code', label: t('code'), value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'product' })}
+        ${check({ name: 'target-open', label: t('targets.open'), value: this.open, set: (open) => this.set({ open }), hint: t('targets.openHint') })}
+        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p></form>` : nothing}
+      <section class="card"><h2>${t('follows')}</h2>
+        ${check({ name: 'follows-open', label: t('targets.follow'), value: followPolicy === 'OPEN', isDisabled: !this.isAdmin || this.isBusy,
+          set: (open) => this.saveFollows(open), hint: t('targets.followHint') })}</section>`;
   }
 
   row(code, isOpen) {
-    const act = isOpen ? 'Close' : 'Open';
-    return html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label="Subscribed by" class="named">${isOpen ? 'users themselves' : 'your backend alone'}</td>
+    return html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label=${t('targets.by')} class="named">${isOpen ? t('targets.byUsers') : t('targets.byBackend')}</td>
       <td class="acts">${this.isAdmin ? html`
-        <button type="button" class="quiet" aria-label="${act} it: ${code}" @click=${() => this.save(code, !isOpen)}>${act} it</button>
-        <button type="button" class="quiet danger" aria-label="Delete ${code}" @click=${() => this.delete(code)}>Delete</button>` : nothing}</td></tr>`;
+        <button type="button" class="quiet" aria-label=${t(isOpen ? 'closeLabel' : 'openLabel', { code })} @click=${() => this.save(code, !isOpen)}>${isOpen ? t('closeIt') : t('openIt')}</button>
+        <button type="button" class="quiet danger" aria-label=${t('deleteLabel', { name: code })} @click=${() => this.delete(code)}>${t('delete')}</button>` : nothing}</td></tr>`;
   }
 
   save(code, open) {
@@ -61,7 +60,7 @@ class TargetTypes extends Page {
       await ask(SaveTargetType, { code, policy: policy(open) });
       this.set({ code: '', open: false });
       await this.fill();
-      this.say('The target type is saved.');
+      this.say(() => t('targets.saved'));
     });
   }
 
@@ -69,17 +68,17 @@ class TargetTypes extends Page {
     return this.act(async () => {
       await ask(SaveFollowPolicy, { policy: policy(open) });
       await this.fill();
-      this.say(open ? 'Users may follow others now.' : 'Only your backend makes users follow others now.');
+      this.say(() => t(open ? 'targets.followOpen' : 'targets.followClosed'));
     });
   }
 
   async delete(code) {
-    const text = 'Users cannot subscribe to its targets any more; subscriptions stay.';
-    if (!(await confirm({ title: `Delete “${code}”?`, text, action: 'Delete', isDanger: true }))) return;
+    const text = t('targets.deleteText');
+    if (!(await confirm({ title: t('deleteTitle', { name: code }), text, action: t('delete'), isDanger: true }))) return;
     await this.act(async () => {
       await ask(DeleteTargetType, { code });
       await this.fill();
-      this.say('The target type is deleted.');
+      this.say(() => t('targets.deleted'));
     });
   }
 }

@@ -8,11 +8,16 @@ import { paramsOf } from '../../draft.js';
 import { confirm } from '../../parts/dialog.js';
 import { area, check, select, text } from '../../parts/form.js';
 import { Page } from '../../parts/part.js';
-import { item, problem, state, word } from '../../parts/show.js';
+import { item, problem, state } from '../../parts/show.js';
 import { go, to } from '../../route.js';
 import { keep, kept } from '../../storage.js';
+import { list, t } from '../../texts.js';
+import { fieldName, word } from '../../words.js';
 
 const REST_MS = 250;
+
+/** What templates may contain; the same in all languages. */
+const EXAMPLE = '{{ params.name }}, {{ sender.name or sender.id }}, {% if action == \'like\' %} … {% endif %}';
 
 /** The line of a flaw, removed from its message because the page shows it in front. */
 const LINE = / \(line \d+\)/;
@@ -63,39 +68,39 @@ class Type extends Page {
     if (!of) return;
     try {
       const { params, data, sender, target, action } = JSON.parse(sample);
-      const input = { content: { title: of.title || 'Title', params, data }, template: of.template ?? undefined, sender, target, action };
+      const input = { content: { title: of.title || t('title'), params, data }, template: of.template ?? undefined, sender, target, action };
       const { previewNotification: shown } = await ask(Preview, { input });
       if (of === this.of && sample === this.sample) this.set({ shown, flaws: shown.flaws.map((flaw) => ({ ...flaw, message: flaw.message.replace(LINE, '') })), sampleFlaw: undefined });
     } catch (error) {
-      if (of === this.of && sample === this.sample) this.set({ sampleFlaw: error instanceof SyntaxError ? `This is no JSON: ${error.message}` : told(error) });
+      if (of === this.of && sample === this.sample) this.set({ sampleFlaw: error });
     }
   }
 
   render() {
     const { of, isLoading, loadFailure, isGone, failure } = this;
-    const crumb = html`<p class="crumb"><a href=${to('catalogue', ['types'])}>Types</a></p>`;
-    if (!of) return html`${crumb}${state({ isLoading: isLoading && !isGone, loadFailure, isEmpty: true, empty: 'There is no such type.' })}`;
-    return html`${crumb}<h2 class="title"><bdi>${this.isNew ? 'A new type' : of.title}</bdi></h2>
+    const crumb = html`<p class="crumb"><a href=${to('catalogue', ['types'])}>${t('catalogue.types')}</a></p>`;
+    if (!of) return html`${crumb}${state({ isLoading: isLoading && !isGone, loadFailure, isEmpty: true, empty: t('type.gone') })}`;
+    return html`${crumb}<h2 class="title"><bdi>${this.isNew ? t('type.new') : of.title}</bdi></h2>
       <div class="columns">
         <form class="card" novalidate @submit=${this.onSubmit}><fieldset class="bare" ?disabled=${!this.isAdmin}>
-          <legend class="vh">The type</legend>
+          <legend class="vh">${t('type.fields')}</legend>
           ${problem(failure, PATHS)}
           ${this.fields(of)}
           ${this.template(of)}
           ${this.isAdmin ? html`<p class="actions">
-            ${this.isNew ? nothing : html`<button type="button" class="danger quiet" @click=${() => this.delete()}>Delete …</button>`}
-            <button class="primary" ?disabled=${this.isBusy}>Save</button></p>` : nothing}
+            ${this.isNew ? nothing : html`<button type="button" class="danger quiet" @click=${() => this.delete()}>${t('asks', { action: t('delete') })}</button>`}
+            <button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p>` : nothing}
         </fieldset></form>
-        <aside class="card" aria-label="Preview">
-          <h2>As they see it</h2>
-          <div class="shown" aria-live="polite">${this.shown ? item({ ...this.shown, type: of.title || 'Type' }) : nothing}
-            ${this.flaws.map((flaw) => html`<p class="problem">${word(flaw.field.toUpperCase())}${flaw.line ? `, line ${flaw.line}` : ''}: ${flaw.message}</p>`)}</div>
-          ${area({ name: 'sample', label: 'Of this sample', rows: 9, isCode: true, value: this.sample, wrong: this.sampleFlaw,
+        <aside class="card" aria-label=${t('preview')}>
+          <h2>${t('asSeen')}</h2>
+          <div class="shown" aria-live="polite">${this.shown ? item({ ...this.shown, type: of.title || t('type') }) : nothing}
+            ${this.flaws.map((flaw) => html`<p class="problem">${t(flaw.line ? 'type.flawAt' : 'type.flawIn', { field: fieldName(flaw.field), line: flaw.line, detail: flaw.message })}</p>`)}</div>
+          ${area({ name: 'sample', label: t('type.sample'), rows: 9, isCode: true, value: this.sample, wrong: this.sampleFlaw && (this.sampleFlaw instanceof SyntaxError ? t('noJson', { detail: this.sampleFlaw.message }) : told(this.sampleFlaw)),
             set: (sample) => {
               keep(`sample.${this.code}`, sample);
               this.set({ sample });
               this.changed();
-            }, hint: 'JSON with params, data, sender, target and action, as templates see them.' })}
+            }, hint: t('type.sampleHint') })}
         </aside>
       </div>`;
   }
@@ -105,13 +110,13 @@ class Type extends Page {
     const set = (name) => (value) => this.change({ [name]: value });
     const field = (name, label, more) => text({ name: `type-${name}`, label, value: of[name], set: set(name), failure, path: `input.${name}`, ...more });
     return html`
-      <div class="pair">${field('code', 'Code', { isCode: true, isFixed: !this.isNew, hint: this.isNew ? 'Your own name of it; it stays.' : undefined })}${field('title', 'Title')}</div>
-      <div class="pair">${field('group', 'Group', { hint: 'Under which pages show it.' })}${field('icon', 'Icon')}</div>
-      <div class="pair">${field('position', 'Position', { type: 'number' })}${field('ttlSeconds', 'Expires after seconds', { type: 'number', min: 1, hint: 'Empty: by the server’s retention.' })}</div>
-      ${select({ name: 'type-readPolicy', label: 'Items are read', value: of.readPolicy, set: set('readPolicy'), options: [['MANUAL', 'one by one, or all at once'], ['AUTO', 'by looking at the list']] })}
-      ${check({ name: 'type-mandatory', label: 'Users cannot switch it off', value: of.mandatory, set: set('mandatory') })}
-      ${check({ name: 'type-usersMaySend', label: 'Users may send messages of it to each other', value: of.usersMaySend, set: set('usersMaySend'), hint: 'Where the server lets them; never together with the one above.' })}
-      ${of.delivery.length > 0 ? html`<p class="muted">Leaves the inbox by ${of.delivery.map(({ channel }) => word(channel)).join(', ')}; its rules of delivery stay as they are.</p>` : nothing}`;
+      <div class="pair">${field('code', t('code'), { isCode: true, isFixed: !this.isNew, hint: this.isNew ? t('type.codeHint') : undefined })}${field('title', t('title'))}</div>
+      <div class="pair">${field('group', t('types.group'), { hint: t('type.groupHint') })}${field('icon', t('type.icon'))}</div>
+      <div class="pair">${field('position', t('type.position'), { type: 'number' })}${field('ttlSeconds', t('type.ttl'), { type: 'number', min: 1, hint: t('type.ttlHint') })}</div>
+      ${select({ name: 'type-readPolicy', label: t('type.readPolicy'), value: of.readPolicy, set: set('readPolicy'), options: [['MANUAL', t('type.manual')], ['AUTO', t('type.auto')]] })}
+      ${check({ name: 'type-mandatory', label: t('type.mandatory'), value: of.mandatory, set: set('mandatory') })}
+      ${check({ name: 'type-usersMaySend', label: t('type.usersMaySend'), value: of.usersMaySend, set: set('usersMaySend'), hint: t('type.usersMaySendHint') })}
+      ${of.delivery.length > 0 ? html`<p class="muted">${t('type.delivery', { channels: list(of.delivery.map(({ channel }) => word(channel))) })}</p>` : nothing}`;
   }
 
   template(of) {
@@ -120,12 +125,12 @@ class Type extends Page {
     const source = (name, label, rows, more) => {
       const flaw = flaws.find(({ field }) => field === name);
       return area({ name: `template-${name}`, label, rows, isCode: true, value: of.template[name] ?? '', failure, path: `input.template.${name}`,
-        wrong: flaw && `${flaw.line ? `Line ${flaw.line}: ` : ''}${flaw.message}`, set: (value) => this.change({ template: { ...of.template, [name]: value } }), ...more });
+        wrong: flaw && (flaw.line ? t('type.line', { line: flaw.line, detail: flaw.message }) : flaw.message), set: (value) => this.change({ template: { ...of.template, [name]: value } }), ...more });
     };
     return html`
-      ${check({ name: 'has-template', label: 'A template writes its texts', value: has, set: (isOn) => this.change({ template: isOn ? { title: '', body: '', link: '' } : null }) })}
-      ${has ? html`${source('title', 'Title of items', 2)}${source('body', 'Body of items', 5, { hint: 'Empty: as the sender wrote it.' })}
-        ${source('link', 'Link of items', 2, { hint: 'MiniJinja: {{ params.name }}, {{ sender.name or sender.id }}, {% if action == \'like\' %} … {% endif %}' })}` : nothing}`;
+      ${check({ name: 'has-template', label: t('type.hasTemplate'), value: has, set: (isOn) => this.change({ template: isOn ? { title: '', body: '', link: '' } : null }) })}
+      ${has ? html`${source('title', t('type.itemTitle'), 2)}${source('body', t('type.itemBody'), 5, { hint: t('type.itemBodyHint') })}
+        ${source('link', t('type.itemLink'), 2, { hint: t('type.templateHint', { example: EXAMPLE }) })}` : nothing}`;
   }
 
   get input() {
@@ -143,17 +148,17 @@ class Type extends Page {
     event.preventDefault();
     this.act(async () => {
       const { saveMessageType: saved } = await ask(SaveType, { input: this.input });
-      this.say(`“${saved.title}” is saved.`);
+      this.say(() => t('type.saved', { title: saved.title }));
       if (this.isNew) go(to('catalogue', ['types', saved.code]), { replaces: true });
     });
   };
 
   async delete() {
     const { code, title } = this.of;
-    if (!(await confirm({ title: `Delete “${title}”?`, text: 'It can be deleted only while nothing was sent under it.', action: 'Delete', isDanger: true }))) return;
+    if (!(await confirm({ title: t('deleteTitle', { name: title }), text: t('type.deleteText'), action: t('delete'), isDanger: true }))) return;
     await this.act(async () => {
       await ask(DeleteType, { code });
-      this.say('The type is deleted.');
+      this.say(() => t('type.deleted'));
       go(to('catalogue', ['types']));
     });
   }

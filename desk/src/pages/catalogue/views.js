@@ -8,6 +8,7 @@ import { confirm } from '../../parts/dialog.js';
 import { check, text } from '../../parts/form.js';
 import { Page } from '../../parts/part.js';
 import { problem, state } from '../../parts/show.js';
+import { t } from '../../texts.js';
 
 class ViewCodes extends Page {
   constructor() {
@@ -28,21 +29,21 @@ class ViewCodes extends Page {
   render() {
     const { codes, isLoading, loadFailure, failure } = this;
     return html`
-      ${state({ isLoading, loadFailure, isEmpty: codes.length === 0, empty: 'There are no codes of views yet.' })}
-      ${codes.length > 0 ? html`<table class="cards"><caption class="vh">Codes of views</caption>
-        <thead><tr><th>Code</th><th>Users join and leave</th><th><span class="vh">Acts</span></th></tr></thead>
-        <tbody>${codes.map(({ code, open }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label="Users join and leave" class="named">${open ? 'by themselves' : 'only by a service'}</td>
+      ${state({ isLoading, loadFailure, isEmpty: codes.length === 0, empty: t('views.empty') })}
+      ${codes.length > 0 ? html`<table class="cards"><caption class="vh">${t('catalogue.views')}</caption>
+        <thead><tr><th>${t('code')}</th><th>${t('views.open')}</th><th><span class="vh">${t('acts')}</span></th></tr></thead>
+        <tbody>${codes.map(({ code, open }) => html`<tr><th scope="row"><bdi>${code}</bdi></th><td data-label=${t('views.open')} class="named">${open ? t('views.byUsers') : t('views.byService')}</td>
           <td class="acts">${this.isAdmin ? html`
-            <button type="button" class="quiet" aria-label="${open ? 'Close' : 'Open'} it: ${code}" @click=${() => this.save(code, !open)}>${open ? 'Close' : 'Open'} it</button>
-            <button type="button" class="quiet danger" aria-label="Delete ${code}" @click=${() => this.delete(code)}>Delete</button>` : nothing}</td></tr>`)}</tbody></table>` : nothing}
+            <button type="button" class="quiet" aria-label=${t(open ? 'closeLabel' : 'openLabel', { code })} @click=${() => this.save(code, !open)}>${open ? t('closeIt') : t('openIt')}</button>
+            <button type="button" class="quiet danger" aria-label=${t('deleteLabel', { name: code })} @click=${() => this.delete(code)}>${t('delete')}</button>` : nothing}</td></tr>`)}</tbody></table>` : nothing}
       ${this.isAdmin ? html`<form class="card" novalidate @submit=${(event) => {
         event.preventDefault();
         this.save(this.code.trim(), this.open);
-      }}><h2>A new code</h2>
+      }}><h2>${t('views.new')}</h2>
         ${problem(failure, ['code'])}
-        ${text({ name: 'view-code', label: 'Code', value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'chat' })}
-        ${check({ name: 'view-open', label: 'Users may join and leave by themselves', value: this.open, set: (open) => this.set({ open }) })}
-        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>Save</button></p></form>` : nothing}`;
+        ${text({ name: 'view-code', label: t('code'), value: this.code, isCode: true, set: (code) => this.set({ code }), failure, path: 'code', placeholder: 'chat' })}
+        ${check({ name: 'view-open', label: t('views.openLabel'), value: this.open, set: (open) => this.set({ open }) })}
+        <p class="actions"><button class="primary" ?disabled=${this.isBusy}>${t('save')}</button></p></form>` : nothing}`;
   }
 
   save(code, open) {
@@ -50,16 +51,16 @@ class ViewCodes extends Page {
       await ask(SaveViewCode, { code, open });
       this.set({ code: '', open: false });
       await this.fill();
-      this.say('The code is saved.');
+      this.say(() => t('views.saved'));
     });
   }
 
   async delete(code) {
-    if (!(await confirm({ title: `Delete “${code}”?`, text: 'Its views are closed; who is in one stays.', action: 'Delete', isDanger: true }))) return;
+    if (!(await confirm({ title: t('deleteTitle', { name: code }), text: t('views.deleteText'), action: t('delete'), isDanger: true }))) return;
     await this.act(async () => {
       await ask(DeleteViewCode, { code });
       await this.fill();
-      this.say('The code is deleted.');
+      this.say(() => t('views.deleted'));
     });
   }
 }
