@@ -3,7 +3,7 @@
 // random steps.
 
 import { Scene } from './ui/scene.mjs';
-import { announcements, axe, forced, keyboard, languages, motion, names } from './ui/access.mjs';
+import { announcements, axe, following, forced, keyboard, languages, motion, names } from './ui/access.mjs';
 import { bell, versions, withoutPopover } from './ui/bell.mjs';
 import { expired, killed, refused, tooMany } from './ui/failures.mjs';
 import { firefox } from './ui/firefox.mjs';
@@ -28,6 +28,7 @@ const TESTS = {
   versions,
   names,
   languages,
+  following,
   keyboard,
   announcements,
   injection,

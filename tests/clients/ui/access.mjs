@@ -226,6 +226,9 @@ export async function languages(scene) {
     pt: 'Notificações, 3 não lidas',
     ja: '通知、未読3件',
     'zh-CN': '通知，3 条未读',
+    'zh-HK': '通知，3 則未讀',
+    ko: '알림, 읽지 않음 3개',
+    it: 'Notifiche, 3 non lette',
     ar: 'الإشعارات، 3 إشعارات غير مقروءة',
     ru: 'Уведомления, 3 непрочитанных',
     'pt-BR': 'Notificações, 3 não lidas',
@@ -244,6 +247,56 @@ export async function languages(scene) {
   assert.deepEqual(device.complaints, []);
   await device.close();
   return `${Object.keys(bells).length} values of lang`;
+}
+
+/** The open panel follows `lang` and `dir` of the page, at once, and keeps focus, scroll position and view. */
+export async function following(scene) {
+  const device = await scene.device(nobody(scene), 'ada', { viewport: { width: 900, height: 460 } });
+  const page = await device.open({ store: 'ready' });
+  await openBell(page);
+  await page.evaluate(() => {
+    const { shadowRoot } = document.querySelector('tidings-bell').shadowRoot.querySelector('.panel > *');
+    const [, , , , article] = shadowRoot.querySelectorAll('article');
+    article.focus({ preventScroll: true });
+    shadowRoot.querySelector('.scroller').scrollTop = 200;
+    window.look = () => ({
+      title: shadowRoot.querySelector('h2').textContent,
+      time: shadowRoot.querySelectorAll('time')[3].textContent,
+      direction: getComputedStyle(shadowRoot.querySelector('.inbox')).direction,
+      isLeft: document.querySelector('tidings-bell').shadowRoot.querySelector('.panel').getBoundingClientRect().left < 100,
+      isKept: shadowRoot.activeElement === article && shadowRoot.querySelector('.scroller').scrollTop === 200,
+    });
+    // Every state on the way: a mixture of two languages would be one of them.
+    window.seen = [];
+    const observer = new MutationObserver(() => window.seen.push(`${window.look().title}, ${window.look().time}`));
+    observer.observe(shadowRoot, { subtree: true, childList: true, characterData: true });
+  });
+  const pages = [
+    ['zh-TW', 'ltr', '通知', '3 小時前'],
+    ['ar', 'rtl', 'الإشعارات', 'قبل 3 ساعات'],
+    ['de-AT', 'ltr', 'Mitteilungen', 'vor 3 Stunden'],
+    ['nl', 'rtl', 'Notifications', '3 hours ago'],
+    ['ko', 'ltr', '알림', '3시간 전'],
+  ];
+  for (const [lang, dir, title, time] of pages) {
+    await page.evaluate((wanted) => Object.assign(document.documentElement, wanted), { lang, dir });
+    const seen = await until(lang, () => page.evaluate(() => window.look()), (seen) => seen.title === title);
+    assert.deepEqual(seen, { title, time, direction: dir, isLeft: dir === 'rtl', isKept: true });
+  }
+  const states = await page.evaluate(() => [...new Set(window.seen)]);
+  assert.deepEqual(states, pages.map(([, , title, time]) => `${title}, ${time}`));
+
+  const label = (wanted) => until(wanted, () => page.locator('tidings-bell .bell').getAttribute('aria-label'), (label) => label === wanted);
+  const set = (selector, lang) => page.evaluate(([of, lang]) => (document.querySelector(of).lang = lang), [selector, lang]);
+  await set('header', 'it');
+  await label('Notifiche, 3 non lette');
+  await set('tidings-bell', 'ja');
+  await label('通知、未読3件');
+  await set('html', 'fr');
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  await label('通知、未読3件');
+  assert.deepEqual(device.complaints, []);
+  await device.close();
 }
 
 /** The live region is silent on load, announces new items at once, and then stays silent for 5 s. */
