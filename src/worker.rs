@@ -60,13 +60,13 @@ const FORGET: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct BackgroundLoops {
     _loops: JoinSet<()>,
-    lanes: Arc<DeliveryWorkers>,
+    destinations: Arc<DeliveryWorkers>,
 }
 
 impl BackgroundLoops {
     /// Ends all loops. Deliveries in flight have three seconds.
     pub async fn stop(self) {
-        self.lanes.stop().await;
+        self.destinations.stop().await;
     }
 }
 
@@ -80,7 +80,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
     if let Some(bus) = configured_bus(app).await? {
         let app = app.clone();
         loops.spawn(async move {
-            if let Err(error) = bus.run(&app.hub, &app.pulse, &app.metrics).await {
+            if let Err(error) = bus.run(&app.hub, &app.activity, &app.metrics).await {
                 tracing::error!(cause = error.log_message(), "the bus between nodes cannot be used");
             }
         });
@@ -121,14 +121,14 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         async move { scanner.start_due_scans(&app.rules).await }
     });
     spawn_periodic(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
-        if app.agreed.is_in_doubt() { Ok(()) } else { rules::fail_without_source(&app.rules).await }
+        if app.shared_clock.is_in_doubt() { Ok(()) } else { rules::fail_without_source(&app.rules).await }
     });
-    let lanes = Arc::new(DeliveryWorkers::default());
-    loops.spawn(deliver_on_growth(app.clone(), lanes.clone()));
-    let looking = lanes.clone();
+    let destinations = Arc::new(DeliveryWorkers::default());
+    loops.spawn(deliver_on_growth(app.clone(), destinations.clone()));
+    let looking = destinations.clone();
     spawn_periodic(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
-        let lanes = looking.clone();
-        async move { lanes.start_due(&app.delivery).await }
+        let destinations = looking.clone();
+        async move { destinations.start_due(&app.delivery).await }
     });
     spawn_periodic(&mut loops, app, CHORES, "could not count the destinations", |app| async move {
         destination::update_metrics(&app).await
@@ -147,7 +147,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         },
     );
     spawn_periodic(&mut loops, app, CHORES, "could not delete old data", |app| async move {
-        if !app.agreed.is_in_doubt() && ScheduledTask::Sweep.try_claim(&app).await? {
+        if !app.shared_clock.is_in_doubt() && ScheduledTask::Sweep.try_claim(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "sweep");
             let swept = sweep::sweep_all(&app.delivery).instrument(span).await?;
             tracing::info!(?swept, "swept");
@@ -170,7 +170,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
     spawn_periodic(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
         pending_jobs::run_due_jobs(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
-    Ok(BackgroundLoops { _loops: loops, lanes })
+    Ok(BackgroundLoops { _loops: loops, destinations })
 }
 
 /// Repeats a task, and logs its failures.
@@ -225,11 +225,11 @@ async fn watch_source(
 }
 
 /// Starts deliveries as soon as a log has grown.
-async fn deliver_on_growth(app: Arc<App>, lanes: Arc<DeliveryWorkers>) {
+async fn deliver_on_growth(app: Arc<App>, destinations: Arc<DeliveryWorkers>) {
     loop {
         app.hub.log_advanced().await;
         tokio::time::sleep(GROWTH).await;
-        if let Err(error) = lanes.start_due_for(&app.delivery, app.hub.take_advanced()).await {
+        if let Err(error) = destinations.start_due_for(&app.delivery, app.hub.take_advanced()).await {
             tracing::warn!(cause = error.log_message(), "could not look for due deliveries");
         }
     }

@@ -38,7 +38,7 @@ pub(super) async fn create_chats(app: &App, tenant: &Tenant) -> Result<()> {
     let key = |place: usize| ViewKey { code: CHATS[place].0.into(), id: CHATS[place].1.into() };
     for (place, (_, _, members)) in CHATS.iter().enumerate() {
         let members: Vec<String> = members.iter().map(|id| (*id).to_owned()).collect();
-        view::join(app, tenant, MembershipCaller::Partner, &key(place), &members).await?;
+        view::join(app, tenant, MembershipCaller::Backend, &key(place), &members).await?;
     }
     for (line, (who, place, text)) in SAID.into_iter().enumerate() {
         app.clock.advance(TimeDelta::minutes(5));

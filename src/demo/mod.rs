@@ -177,7 +177,7 @@ async fn create_users(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
             channel::subscribe(
                 app,
                 tenant,
-                PerformedBy::Partner,
+                PerformedBy::Backend,
                 ListenerId::User(writer),
                 &document_target(id),
                 actions.clone(),
@@ -187,9 +187,9 @@ async fn create_users(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     }
     let design = channel::find_group(app, tenant, "design").await?.channel;
     let (document, comments) = (document_target("incident-review"), vec!["comment".into()]);
-    channel::subscribe(app, tenant, PerformedBy::Partner, ListenerId::Group(design), &document, comments).await?;
+    channel::subscribe(app, tenant, PerformedBy::Backend, ListenerId::Group(design), &document, comments).await?;
     let ada = user::find_or_create_one(app, tenant, "user", "ada").await?;
-    channel::follow(app, tenant, PerformedBy::Partner, ada, "chen").await?;
+    channel::follow(app, tenant, PerformedBy::Backend, ada, "chen").await?;
     let actions = vec![PreferenceChange { code: "like".into(), enabled: Some(true) }];
     preference::update(app, tenant, ada, &PreferenceChanges { actions, ..PreferenceChanges::default() }).await
 }
@@ -211,7 +211,7 @@ async fn send_samples(app: &Arc<App>, tenant: &Arc<Tenant>) -> Result<()> {
     for (hours, event) in events {
         let at = end - TimeDelta::hours(hours).num_milliseconds();
         app.clock.advance(TimeDelta::milliseconds(at - app.now()));
-        notification::send(app, tenant, PerformedBy::Partner, &[event], |_| "event".into()).await?;
+        notification::send(app, tenant, PerformedBy::Backend, &[event], |_| "event".into()).await?;
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub async fn report_reviews(app: &App, tenant: &Arc<Tenant>, document: &ActionTa
         found => return found.map(drop),
     }
     let design = channel::find_group(app, tenant, "design").await?.channel;
-    channel::subscribe(app, tenant, PerformedBy::Partner, ListenerId::Group(design), document, vec![ACTION.into()])
+    channel::subscribe(app, tenant, PerformedBy::Backend, ListenerId::Group(design), document, vec![ACTION.into()])
         .await?;
     catalogue::save_type(app, tenant, &review_type()).await?;
     rules::save(&app.rules, tenant, RULE, &review_rule()?).await?;

@@ -90,7 +90,7 @@ impl<Of: AccountView> UserAccount<Of> {
 
     /// The id of a user's account.
     pub fn global_id(call: CallContext<'_>, row: UserId) -> ID {
-        ID(call.tenant.seal.encode(Of::KIND, row.0, 0))
+        ID(call.tenant.id_cipher.encode(Of::KIND, row.0, 0))
     }
 
     /// The request, for reading the user's data. Fails for the placeholder user of a shared event: it has no data.

@@ -164,7 +164,7 @@ impl AuditQuery {
         let call = CallContext::with_role(ctx, ADMIN)?;
         let paging = PageArguments::from_field(ctx, (first, after), (last, before));
         let slice = paging
-            .into_slice(call, |cursor| call.tenant.seal.decode(IdKind::AuditPlace, cursor).map(decode_position))?;
+            .into_slice(call, |cursor| call.tenant.id_cipher.decode(IdKind::AuditPlace, cursor).map(decode_position))?;
         let filter = filter.unwrap_or_default().into_filter(call).await?;
         let page = match filter {
             Some(filter) => audit::load_page(call.app, call.tenant, &filter, &slice).await?,
@@ -194,7 +194,7 @@ const BEYOND: i64 = (1 << 47) - 1;
 
 fn encode_cursor(call: CallContext<'_>, at: AuditCursor) -> String {
     let twice = |number: i64, list| 2 * number.min(BEYOND) + i64::from(at.behind == Some(list));
-    call.tenant.seal.encode(
+    call.tenant.id_cipher.encode(
         IdKind::AuditPlace,
         twice(at.entry, AuditList::Log),
         twice(at.notification, AuditList::Sent),
@@ -240,7 +240,7 @@ impl AuditFilter {
 /// A subject as the table stores it; `None` if it does not exist.
 async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> base::error::Result<Option<String>> {
     validate::body("filter.subject.id", id, NAME_BYTES)?;
-    let opened = |kind| call.tenant.seal.decode(kind, id).map(|(_, number)| number.to_string());
+    let opened = |kind| call.tenant.id_cipher.decode(kind, id).map(|(_, number)| number.to_string());
     Ok(match kind {
         SubjectKind::User => {
             let name = id.to_string();
@@ -248,7 +248,7 @@ async fn stored_subject(call: CallContext<'_>, kind: SubjectKind, id: &ID) -> ba
             user::find_existing(call.app, call.tenant, &[name]).await?.into_values().next().map(|user| user.to_string())
         }
         SubjectKind::Notification => opened(IdKind::Notification),
-        SubjectKind::Endpoint => opened(IdKind::Lane),
+        SubjectKind::Endpoint => opened(IdKind::Destination),
         _ => Some(id.to_string()),
     })
 }
@@ -265,13 +265,13 @@ pub async fn api_entries(call: CallContext<'_>, entries: Vec<AuditRecord>) -> ba
 
 fn api_entry(call: CallContext<'_>, of: AuditRecord, users: &HashMap<UserId, UserProfile>) -> AuditEntry {
     let number = || of.subject.as_deref().and_then(|number| number.parse::<i64>().ok());
-    let sealed = |kind| number().map(|number| call.tenant.seal.encode(kind, 0, number));
+    let sealed = |kind| number().map(|number| call.tenant.id_cipher.encode(kind, 0, number));
     let subject = match of.kind {
         SubjectKind::User => {
             number().and_then(|number| users.get(&UserId(number))).map(|user| user.external_id.clone())
         }
         SubjectKind::Notification => sealed(IdKind::Notification),
-        SubjectKind::Endpoint => sealed(IdKind::Lane),
+        SubjectKind::Endpoint => sealed(IdKind::Destination),
         _ => of.subject.clone(),
     };
     AuditEntry {

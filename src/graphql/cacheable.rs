@@ -160,7 +160,7 @@ impl CacheableQuery {
         if self.cursors == 0 {
             return String::new();
         }
-        self.viewer.tenant.seal.encode(IdKind::Cursor, user.0, cursor.0)
+        self.viewer.tenant.id_cipher.encode(IdKind::Cursor, user.0, cursor.0)
     }
 }
 

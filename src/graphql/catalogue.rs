@@ -33,7 +33,7 @@ pub struct MessageType(pub Arc<catalogue::MessageType>);
 impl MessageType {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::MessageType, 0, self.0.id.0))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(id_cipher::IdKind::MessageType, 0, self.0.id.0))
     }
 
     /// Your code of the type, 1 to 128 characters.
@@ -573,7 +573,7 @@ impl CatalogueMutation {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit(ctx, audit_entry::SubjectKind::MessageType, &[&code]);
         let deleted = catalogue::delete_type(call.app, call.tenant, &code).await?;
-        let id = |of: TypeId| ID(call.tenant.seal.encode(id_cipher::IdKind::MessageType, 0, of.0));
+        let id = |of: TypeId| ID(call.tenant.id_cipher.encode(id_cipher::IdKind::MessageType, 0, of.0));
         Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 

@@ -96,7 +96,7 @@ impl TopicSubscription {
             ListenerId::User(user) => (id_cipher::IdKind::Subscription, user.0),
             ListenerId::Group(group) => (id_cipher::IdKind::GroupSubscription, group.0),
         };
-        ID(call.tenant.seal.encode(kind, listener, channel.0))
+        ID(call.tenant.id_cipher.encode(kind, listener, channel.0))
     }
 }
 

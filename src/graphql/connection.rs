@@ -109,7 +109,7 @@ impl PageArguments {
     /// The requested part of a list of subscriptions or follows.
     pub fn into_channel_slice(self, call: CallContext<'_>) -> Result<PageRange<ChannelId>> {
         self.into_slice(call, |cursor| {
-            call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, channel)| ChannelId(channel))
+            call.tenant.id_cipher.decode(IdKind::Row, cursor).map(|(_, channel)| ChannelId(channel))
         })
     }
 }
@@ -157,7 +157,7 @@ where
     Node: OutputType,
     Name: ConnectionNameType + EdgeNameType,
 {
-    let cursor = |row: i64| call.tenant.seal.encode(IdKind::Row, 0, row);
+    let cursor = |row: i64| call.tenant.id_cipher.encode(IdKind::Row, 0, row);
     let end = goes_on_at.map(cursor);
     let is_forwards = slice.from == ListEnd::First;
     ScannedConnection {

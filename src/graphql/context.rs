@@ -71,7 +71,7 @@ impl<'a> CallContext<'a> {
     pub fn acting_party(&self) -> PerformedBy<'a> {
         match self.viewer.role {
             CallerRole::User => PerformedBy::User(&self.viewer.sub),
-            CallerRole::Service | CallerRole::Admin => PerformedBy::Partner,
+            CallerRole::Service | CallerRole::Admin => PerformedBy::Backend,
         }
     }
 

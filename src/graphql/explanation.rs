@@ -133,7 +133,7 @@ impl ExplanationQuery {
     ) -> Result<InboxExplanation> {
         let call = CallContext::with_role(ctx, STAFF)?;
         let unknown = || Error::not_found_at("notification", "notification", notification.as_str());
-        let (_, number) = call.tenant.seal.decode(IdKind::Notification, &notification).ok_or_else(unknown)?;
+        let (_, number) = call.tenant.id_cipher.decode(IdKind::Notification, &notification).ok_or_else(unknown)?;
         let known = call.find_user("user", &user).await?;
         let row = known.ok_or_else(|| Error::not_found_at("user", "user", user.as_str()))?;
         let explained = notification::explain(call.app, call.tenant, number, row).await?.ok_or_else(unknown)?;

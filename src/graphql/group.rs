@@ -44,7 +44,7 @@ impl UserGroup {
 impl UserGroup {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Group, 0, self.of.channel.0))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(id_cipher::IdKind::Group, 0, self.of.channel.0))
     }
 
     /// Your code for the group, 1 to 128 characters.
@@ -77,7 +77,8 @@ impl UserGroup {
         #[graphql(desc = "Only entries before this cursor.")] before: Option<String>,
     ) -> Result<ScannedConnection<User, GroupMembers>> {
         let call = CallContext::with_role(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.decode(id_cipher::IdKind::Row, cursor).map(|(_, user)| UserId(user));
+        let open =
+            |cursor: &str| call.tenant.id_cipher.decode(id_cipher::IdKind::Row, cursor).map(|(_, user)| UserId(user));
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let (users, goes_on) = channel::list_group_members(call.app, self.of.channel, slice).boxed().await?;
         let siblings = UserLoader::for_users(users.clone());
@@ -151,7 +152,7 @@ impl GroupMutation {
         let call = CallContext::with_role(ctx, STAFF)?;
         call.start_audit(ctx, audit_entry::SubjectKind::Group, &[&code]);
         let deleted = channel::delete_group(call.app, call.tenant, &code).await?;
-        let id = |of: ChannelId| ID(call.tenant.seal.encode(id_cipher::IdKind::Group, 0, of.0));
+        let id = |of: ChannelId| ID(call.tenant.id_cipher.encode(id_cipher::IdKind::Group, 0, of.0));
         Ok(DeletePayload { deleted_id: deleted.map(id) })
     }
 }

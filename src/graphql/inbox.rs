@@ -45,7 +45,7 @@ pub struct InboxItem(pub UserItem);
 impl InboxItem {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Item, self.0.user.0, self.0.seq.0))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(IdKind::Item, self.0.user.0, self.0.seq.0))
     }
 
     /// Its kind.
@@ -130,7 +130,7 @@ impl InboxItem {
 
     /// The `id` of its `SentNotification`, the same for all recipients.
     async fn notification_id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Notification, 0, self.0.content.notification))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(IdKind::Notification, 0, self.0.content.notification))
     }
 }
 
@@ -225,7 +225,7 @@ pub async fn inbox_page(
     {
         has_next = has_more_items(ctx, user, &filter, (Some(older_than), None)).await?;
     }
-    let cursor = |seq: Seq| call.tenant.seal.encode(IdKind::Cursor, user.0, seq.0);
+    let cursor = |seq: Seq| call.tenant.id_cipher.encode(IdKind::Cursor, user.0, seq.0);
     // A page of size 0 continues where it began, but there is no cursor for that position.
     let goes_on = page.goes_on_at.filter(|_| many > 0).map(cursor);
     Ok(ScannedConnection {
@@ -252,6 +252,6 @@ async fn has_more_items(
 
 /// The position of a cursor; `None` if it is not a cursor of this user's inbox.
 pub fn open_cursor(call: CallContext<'_>, user: UserId, cursor: &str) -> Option<Seq> {
-    let (owner, seq) = call.tenant.seal.decode(IdKind::Cursor, cursor)?;
+    let (owner, seq) = call.tenant.id_cipher.decode(IdKind::Cursor, cursor)?;
     (owner == user.0).then_some(Seq(seq))
 }

@@ -116,7 +116,7 @@ async fn apply_mark(
     let selection = match select {
         InboxItemSelector::Ids(ids) => {
             validate::at_most("select.ids", ids.len(), IDS)?;
-            let open = |(place, id): (usize, &ID)| match call.tenant.seal.decode(IdKind::Item, id) {
+            let open = |(place, id): (usize, &ID)| match call.tenant.id_cipher.decode(IdKind::Item, id) {
                 Some((owner, seq)) if owner == user.0 => Ok(Seq(seq)),
                 _ => Err(Error::not_found_at(format!("select.ids[{place}]"), "item", id.as_str())),
             };

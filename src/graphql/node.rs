@@ -65,7 +65,7 @@ async fn find_node(call: CallContext<'_>, id: &ID) -> Result<Option<Node>> {
     if let Some(target) = TopicTarget::from_global_id(id) {
         return Ok(Some(Node::TopicTarget(target)));
     }
-    let Some((kind, first, second)) = tenant.seal.decode_any(id) else { return Ok(None) };
+    let Some((kind, first, second)) = tenant.id_cipher.decode_any(id) else { return Ok(None) };
     let is_staff = call.viewer.role != CallerRole::User;
     let user = UserId(first);
     let is_private = matches!(kind, IdKind::Item | IdKind::View | IdKind::Viewer | IdKind::Subscription);
@@ -107,7 +107,7 @@ async fn find_node(call: CallContext<'_>, id: &ID) -> Result<Option<Node>> {
         IdKind::Rule if call.viewer.role == CallerRole::Admin => {
             rules::find_by_id(app, tenant, second).await?.map(NotificationRule::from).map(Node::NotificationRule)
         }
-        IdKind::Lane if call.viewer.role == CallerRole::Admin => {
+        IdKind::Destination if call.viewer.role == CallerRole::Admin => {
             destination::find_of_any_kind(app, tenant, second).await?.map(|of| match of.kind {
                 destination::DestinationKind::Webhook => Node::WebhookEndpoint(of.into()),
                 destination::DestinationKind::Email => Node::MailRelay(of.into()),
@@ -120,7 +120,7 @@ async fn find_node(call: CallContext<'_>, id: &ID) -> Result<Option<Node>> {
             found.map(|(kind, of)| OutboundDelivery::of_kind(kind, of)).map(Node::OutboundDelivery)
         }
         IdKind::Rule
-        | IdKind::Lane
+        | IdKind::Destination
         | IdKind::Viewer
         | IdKind::Unsubscribe
         | IdKind::Cursor

@@ -89,7 +89,7 @@ impl SentNotification {
 impl SentNotification {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Notification, 0, self.of.id))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(IdKind::Notification, 0, self.of.id))
     }
 
     /// Its kind.

@@ -113,7 +113,7 @@ impl InboxOverview {
 
     /// The inbox's position in the log: it contains everything published before.
     async fn cursor(&self, ctx: &Context<'_>) -> String {
-        CallContext::from_context(ctx).tenant.seal.encode(IdKind::Cursor, self.0.user.0, self.0.cursor.0)
+        CallContext::from_context(ctx).tenant.id_cipher.encode(IdKind::Cursor, self.0.user.0, self.0.cursor.0)
     }
 }
 

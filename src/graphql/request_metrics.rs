@@ -138,7 +138,7 @@ fn count_failure(app: &App, tenant: Option<TenantId>, code: &str) {
     if let Some(tenant) = tenant
         && ["INTERNAL", "UNAVAILABLE"].contains(&code)
     {
-        app.pulse.record_failure(tenant);
+        app.activity.record_failure(tenant);
     }
 }
 

@@ -145,7 +145,7 @@ impl SentQuery {
         #[graphql(desc = "Only notifications newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<ScannedConnection<InlineObject<SentNotification>, Notifications>> {
         let call = CallContext::with_role(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, id)| id);
+        let open = |cursor: &str| call.tenant.id_cipher.decode(IdKind::Row, cursor).map(|(_, id)| id);
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let filter = filter.map(Into::into).unwrap_or_default();
         let page = notification::list_page(call.app, call.tenant, &filter, slice, ctx.data_unchecked()).await?;
@@ -158,7 +158,7 @@ impl SentQuery {
 
 async fn find_sent(ctx: &Context<'_>, id: &ID) -> Result<Option<SentNotification>> {
     let call = CallContext::with_role(ctx, STAFF)?;
-    let Some((_, id)) = call.tenant.seal.decode(IdKind::Notification, id) else { return Ok(None) };
+    let Some((_, id)) = call.tenant.id_cipher.decode(IdKind::Notification, id) else { return Ok(None) };
     Ok(notification::find_by_id(call.app, call.tenant, id).await?.map(SentNotification::from_notification))
 }
 
@@ -197,7 +197,7 @@ impl SentMutation {
 
 fn open_notification_id<'a>(ctx: &'a Context<'_>, id: &ID) -> Result<(CallContext<'a>, i64)> {
     let call = CallContext::with_role(ctx, STAFF)?;
-    let opened = call.tenant.seal.decode(IdKind::Notification, id);
+    let opened = call.tenant.id_cipher.decode(IdKind::Notification, id);
     let (_, number) = opened.ok_or_else(|| Error::not_found("notification", id.as_str()))?;
     Ok((call, number))
 }

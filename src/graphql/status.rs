@@ -96,7 +96,7 @@ impl StatusQuery {
         let pace = notification::load_send_rate(app, tenant).await?;
         let now = app.now();
         let (scheduled, is_all) = pace.scheduled;
-        let doing = app.pulse.for_tenant(tenant.id);
+        let doing = app.activity.for_tenant(tenant.id);
         let mut nodes = vec![ServiceNode::from_parts(app.hub.this_node().clone(), now, Some(doing))];
         nodes.extend(app.hub.peers(tenant.id).into_iter().map(|of| {
             let silent_for = i64::try_from(of.silent_for.as_millis()).unwrap_or(i64::MAX);
@@ -109,7 +109,7 @@ impl StatusQuery {
         Ok(ServiceStatus {
             version: VERSION,
             now: now.into(),
-            healthy: app.db.current_failure().is_none() && !app.agreed.is_in_doubt(),
+            healthy: app.db.current_failure().is_none() && !app.shared_clock.is_in_doubt(),
             session_count: to_int(doing.sessions),
             nodes,
             bus,

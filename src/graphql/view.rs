@@ -52,7 +52,7 @@ impl InboxView {
     /// Opaque. It names the view as this user sees it.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
         let user = self.0.user.unwrap_or_default();
-        ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::View, user.0, self.0.row.0))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(id_cipher::IdKind::View, user.0, self.0.row.0))
     }
 
     /// Kind of the view.
@@ -311,7 +311,7 @@ fn named_members(
             }
             Ok((MembershipCaller::Themselves, vec![call.viewer.sub.clone()]))
         }
-        (_, Some(named)) => Ok((MembershipCaller::Partner, named)),
+        (_, Some(named)) => Ok((MembershipCaller::Backend, named)),
         (_, None) => Err(Error::bad_input("users", "is required, because the token is not a user's")),
     }
 }

@@ -221,8 +221,8 @@ async fn unready_reason(server: &Server) -> Option<String> {
             return Some("the database is not migrated".into());
         }
     }
-    if app.agreed.is_in_doubt() {
-        return Some(app.agreed.describe_difference());
+    if app.shared_clock.is_in_doubt() {
+        return Some(app.shared_clock.describe_difference());
     }
     app.db.current_failure().map(|ailment| ailment.message().into())
 }

@@ -145,7 +145,7 @@ impl SessionPermit {
         }
         open.add(who.clone(), 1);
         drop(open);
-        app.pulse.session_opened(who.0);
+        app.activity.session_opened(who.0);
         self.leave_newcomers();
         Ok(OpenSession { place: self, who })
     }
@@ -172,7 +172,7 @@ impl Drop for SessionPermit {
 impl Drop for OpenSession {
     fn drop(&mut self) {
         let SessionCounters { app, open, .. } = &*self.place.sessions.0;
-        app.pulse.session_closed(self.who.0);
+        app.activity.session_closed(self.who.0);
         open.lock().remove(&self.who, 1);
     }
 }

@@ -77,7 +77,7 @@ async fn listen(scene: &Scene, user: UserId, many: usize) -> Result<()> {
     for place in 0..many {
         let target = ActionTarget { target_type: "doc".into(), id: format!("{prefix}-{place}") };
         let actions = vec!["comment".into()];
-        channel::subscribe(&scene.app, &scene.tenant, PerformedBy::Partner, ListenerId::User(user), &target, actions)
+        channel::subscribe(&scene.app, &scene.tenant, PerformedBy::Backend, ListenerId::User(user), &target, actions)
             .await?;
     }
     Ok(())
@@ -117,7 +117,7 @@ pub async fn send(scene: &Scene, many: usize, to: impl Fn(usize) -> Addressees) 
         };
         let inputs: Vec<NotificationInput> = places.iter().map(input).collect();
         let batch =
-            notification::send(&scene.app, &scene.tenant, PerformedBy::Partner, &inputs, |_| "input".into()).await?;
+            notification::send(&scene.app, &scene.tenant, PerformedBy::Backend, &inputs, |_| "input".into()).await?;
         sent.extend(batch.into_iter().map(|of| of.notification.id));
     }
     Ok(sent)

@@ -66,7 +66,7 @@ pub async fn run(place: &Place, plan: &Plan) -> Result<Vec<Case>> {
         sends(plan, &mut ground).await?,
         many(plan, &mut ground).await?,
         idle(plan, &mut ground).await?,
-        lanes(plan, &mut ground).await?,
+        destinations(plan, &mut ground).await?,
     ])
 }
 
@@ -210,7 +210,7 @@ const APART: Duration = Duration::from_millis(20);
 const OVER: Duration = Duration::from_secs(17);
 
 /// Delay of webhooks to 49 endpoints while one more endpoint is paused or never responds.
-async fn lanes(plan: &Plan, ground: &mut Ground) -> Result<Case> {
+async fn destinations(plan: &Plan, ground: &mut Ground) -> Result<Case> {
     let mut hole = String::new();
     for code in TENANTS {
         let tenant = Tenant::make(&ground.server, code).await?;

@@ -48,14 +48,14 @@ struct WorkerSlot {
 /// Frees the slot of a destination on drop, also after a panic.
 struct SlotGuard {
     places: Arc<Mutex<HashMap<i64, WorkerSlot>>>,
-    lane: i64,
+    destination: i64,
     is_given_back: bool,
 }
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
         if !self.is_given_back {
-            self.places.lock().remove(&self.lane);
+            self.places.lock().remove(&self.destination);
         }
     }
 }
@@ -90,7 +90,7 @@ impl DeliveryWorkers {
 
     async fn start_waiting(&self, context: &Arc<DeliveryContext>, tenants: Option<&[TenantId]>) -> Result<()> {
         while self.running.lock().try_join_next().is_some() {}
-        if context.agreed.is_in_doubt() || *self.stop.borrow() || self.places.lock().len() >= PLACES {
+        if context.shared_clock.is_in_doubt() || *self.stop.borrow() || self.places.lock().len() >= PLACES {
             return Ok(());
         }
         for waiting in interleave_tenants(find_due(&context.db.read, tenants, context.now(), MOST).await?) {
@@ -106,7 +106,7 @@ impl DeliveryWorkers {
             return;
         }
         places.insert(of.id, WorkerSlot { tenant: of.tenant_id, again: false });
-        let mut held = SlotGuard { places: self.places.clone(), lane: of.id, is_given_back: false };
+        let mut held = SlotGuard { places: self.places.clone(), destination: of.id, is_given_back: false };
         let (context, id, kind, stop) = (context.clone(), of.id, of.kind, self.stop.subscribe());
         self.running.lock().spawn(async move {
             while let Some(ended) = run_destination(&context, (id, kind), &stop).await
@@ -130,11 +130,11 @@ impl SlotGuard {
     fn keep_or_release(&mut self, ended: WorkerOutcome) -> bool {
         let mut places = self.places.lock();
         let is_crowded = places.len() >= PLACES;
-        let Some(place) = places.get_mut(&self.lane) else { return false };
+        let Some(place) = places.get_mut(&self.destination) else { return false };
         let goes_on = (std::mem::take(&mut place.again) || ended == WorkerOutcome::Over) && !is_crowded;
         if !goes_on {
             // Under the same lock, so that a caller that finds new deliveries from here on finds the slot free.
-            places.remove(&self.lane);
+            places.remove(&self.destination);
             self.is_given_back = true;
         }
         goes_on
@@ -157,7 +157,7 @@ async fn run_destination(
         Ok(ended) => (!*stop.borrow()).then_some(ended),
         Err(error) => {
             tracing::warn!(
-                lane = id,
+                destination = id,
                 kind = kind.name(),
                 cause = error.log_message(),
                 "could not send the due deliveries"

@@ -43,7 +43,7 @@ pub enum IdKind {
     /// A rule: its row.
     Rule = 13,
     /// A destination (webhook endpoint, mail relay or Web Push sender): its row.
-    Lane = 14,
+    Destination = 14,
     /// A delivery to a destination: its row.
     Delivery = 15,
     /// A link to unsubscribe from emails of a message type, or from digests: the user's row, and the type's or 0.
@@ -68,7 +68,7 @@ impl IdKind {
         Self::Subscription,
         Self::GroupSubscription,
         Self::Rule,
-        Self::Lane,
+        Self::Destination,
         Self::Delivery,
         Self::Unsubscribe,
         Self::AuditPlace,

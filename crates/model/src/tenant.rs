@@ -20,7 +20,7 @@ pub struct Tenant {
     /// The name used in tokens.
     pub code: String,
     /// Encodes the ids that clients see.
-    pub seal: IdCipher,
+    pub id_cipher: IdCipher,
     /// The channel for announcements to everyone.
     pub everyone: ChannelId,
     /// How often this process had dropped its caches when the tenant was loaded. Ids of another era may mean something
@@ -41,14 +41,14 @@ impl Tenant {
     pub fn new(
         id: TenantId,
         code: String,
-        (seal, everyone): (IdCipher, ChannelId),
+        (id_cipher, everyone): (IdCipher, ChannelId),
         erased_count: i64,
         era: u64,
     ) -> Self {
         Self {
             id,
             code,
-            seal,
+            id_cipher,
             everyone,
             era,
             queues: TenantBatchers::default(),
@@ -60,7 +60,7 @@ impl Tenant {
 
     /// Whether a tenant loaded again is the same.
     pub fn is_same(&self, found: &Self) -> bool {
-        let names = |of: &Self| (of.id, of.everyone, of.era, of.seal.encode(IdKind::Row, 0, 0));
+        let names = |of: &Self| (of.id, of.everyone, of.era, of.id_cipher.encode(IdKind::Row, 0, 0));
         names(self) == names(found)
     }
 

@@ -38,7 +38,7 @@ pub fn fold_case(text: &str) -> impl Iterator<Item = char> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerformedBy<'a> {
     /// The tenant's backend or operator, or the server itself.
-    Partner,
+    Backend,
     /// A user, by the backend's id.
     User(&'a str),
 }

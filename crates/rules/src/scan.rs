@@ -69,7 +69,7 @@ impl RuleScanner {
     pub async fn start_due_scans(&self, context: &Arc<RuleContext>) -> Result<()> {
         while self.running.lock().try_join_next().is_some() {}
         let free = self.free_sources(context);
-        if free.is_empty() || context.agreed.is_in_doubt() {
+        if free.is_empty() || context.shared_clock.is_in_doubt() {
             return Ok(());
         }
         let due = select_due(context.now()).filter(Column::Source.is_in_list(&context.db.read, &free));

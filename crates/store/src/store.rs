@@ -31,7 +31,7 @@ pub struct Store {
     /// This node's clock, which tests can set.
     pub clock: Clock,
     /// The clock that all nodes share.
-    pub agreed: SharedClock,
+    pub shared_clock: SharedClock,
     /// Data that need not be read again.
     pub caches: Caches,
     /// Positions that the logs skipped.
@@ -42,7 +42,7 @@ pub struct Store {
     /// Publishes change notices to sessions on this node and on others.
     pub hub: Arc<Hub>,
     /// The activity of tenants on this node.
-    pub pulse: ActivityTracker,
+    pub activity: ActivityTracker,
     /// The server's metrics.
     pub metrics: Metrics,
 }
@@ -70,22 +70,22 @@ impl Store {
         db.add_observer(move |_| {
             statements.inc();
         });
-        let agreed = SharedClock::new(clock.clone(), db.backend() != DbBackend::Sqlite);
+        let shared_clock = SharedClock::new(clock.clone(), db.backend() != DbBackend::Sqlite);
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
-        let hub = Arc::new(Hub::new(has_bus, NodeInfo::this_node(VERSION, agreed.now())));
+        let hub = Arc::new(Hub::new(has_bus, NodeInfo::this_node(VERSION, shared_clock.now())));
         db.set_hub(hub.clone());
         let (board, keeper) = start_invalidation(&config, &mut db, &metrics).await?;
         let store = Self {
             config,
             db,
             clock,
-            agreed,
+            shared_clock,
             caches,
             gaps: RwLock::default(),
             board,
             _keeper: keeper,
             hub,
-            pulse: ActivityTracker::default(),
+            activity: ActivityTracker::default(),
             metrics,
         };
         store.compare_clocks().await?;
@@ -94,20 +94,20 @@ impl Store {
 
     /// Milliseconds since 1970, the same on all nodes.
     pub fn now(&self) -> Millis {
-        self.agreed.now()
+        self.shared_clock.now()
     }
 
     /// Compares this node's clock with the database's, and logs when they begin or cease to disagree.
     pub async fn compare_clocks(&self) -> Result<()> {
-        let was_in_doubt = self.agreed.is_in_doubt();
-        self.agreed.compare_with(self.db.server_time()).await?;
+        let was_in_doubt = self.shared_clock.is_in_doubt();
+        self.shared_clock.compare_with(self.db.server_time()).await?;
         #[expect(clippy::cast_precision_loss, reason = "the gauge needs no such precision")]
-        self.metrics.clock_skew.set(self.agreed.ahead_millis() as f64 / 1000.0);
-        match (was_in_doubt, self.agreed.is_in_doubt()) {
+        self.metrics.clock_skew.set(self.shared_clock.ahead_millis() as f64 / 1000.0);
+        match (was_in_doubt, self.shared_clock.is_in_doubt()) {
             (false, true) => {
                 tracing::error!(
                     "{}: the server deletes no old data and publishes no scheduled notifications",
-                    self.agreed.describe_difference()
+                    self.shared_clock.describe_difference()
                 );
             }
             (true, false) => tracing::info!("the clocks of this node and of the database agree again"),

@@ -164,7 +164,7 @@ impl EventRoot {
         let Some(SubscriptionEvent::Item(item)) = ctx.data_unchecked::<OutputSlot<SubscriptionEvent>>().take() else {
             return Err(wrong_field_error());
         };
-        let cursor = CallContext::from_context(ctx).tenant.seal.encode(IdKind::Cursor, item.user.0, item.seq.0);
+        let cursor = CallContext::from_context(ctx).tenant.id_cipher.encode(IdKind::Cursor, item.user.0, item.seq.0);
         Ok(ItemEdge::new(cursor, InlineObject(InboxItem(item))))
     }
 
@@ -427,8 +427,10 @@ impl RunningSubscription {
         };
         let (answer, _) = self.execute(event.for_placeholder(), nobody).await;
         let ids = event.sealed_ids().into_iter();
-        let template =
-            answer.errors.is_empty().then(|| Arc::new(ResponseTemplate::from_response(&answer, &tenant.seal, ids)));
+        let template = answer
+            .errors
+            .is_empty()
+            .then(|| Arc::new(ResponseTemplate::from_response(&answer, &tenant.id_cipher, ids)));
         self.events.shared.store_template(tenant.id, &self.question, event, template.clone());
         template
     }

@@ -228,7 +228,7 @@ impl PersonalizedResponse {
         let ResponseTemplate { parts, end } = &*self.template;
         for (before, (kind, seq)) in parts {
             text.extend_from_slice(before.as_bytes());
-            text.extend_from_slice(&self.tenant.seal.encode_bytes(*kind, self.user.0, seq.0));
+            text.extend_from_slice(&self.tenant.id_cipher.encode_bytes(*kind, self.user.0, seq.0));
         }
         text.extend_from_slice(end.as_bytes());
     }

@@ -69,7 +69,7 @@ impl OutboundDelivery {
     /// Opaque, and the same in each attempt: the `webhook-id` of a webhook, the part of an email's `Message-ID` before
     /// the `@`, the `client_msg_id` of a WeChat message.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Delivery, 0, self.0.id))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(id_cipher::IdKind::Delivery, 0, self.0.id))
     }
 
     /// Its channel.
@@ -80,8 +80,13 @@ impl OutboundDelivery {
     /// The `id` of its `WebhookEndpoint`; null for deliveries to users.
     async fn endpoint_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let is_webhook = self.1 == DestinationKind::Webhook;
-        is_webhook
-            .then(|| ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Lane, 0, self.0.lane_id)))
+        is_webhook.then(|| {
+            ID(CallContext::from_context(ctx).tenant.id_cipher.encode(
+                id_cipher::IdKind::Destination,
+                0,
+                self.0.lane_id,
+            ))
+        })
     }
 
     /// The recipient; null for deliveries to endpoints, and if the user no longer has the address.
@@ -99,7 +104,7 @@ impl OutboundDelivery {
     /// The `id` of its `SentNotification`, or null if the event is about none.
     async fn notification_id(&self, ctx: &Context<'_>) -> Option<ID> {
         let id = self.0.subject_id.filter(|_| DeliveryEvent::OF_NOTIFICATIONS.contains(&self.0.event))?;
-        Some(ID(CallContext::from_context(ctx).tenant.seal.encode(id_cipher::IdKind::Notification, 0, id)))
+        Some(ID(CallContext::from_context(ctx).tenant.id_cipher.encode(id_cipher::IdKind::Notification, 0, id)))
     }
 
     /// Time of the event; in the future for an expiry to come.
@@ -171,7 +176,7 @@ impl DeliveryQuery {
         #[graphql(desc = "Only deliveries newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<ScannedConnection<OutboundDelivery, Deliveries>> {
         let call = CallContext::with_role(ctx, STAFF)?;
-        let open = |cursor: &str| call.tenant.seal.decode(id_cipher::IdKind::Row, cursor).map(|(_, id)| id);
+        let open = |cursor: &str| call.tenant.id_cipher.decode(id_cipher::IdKind::Row, cursor).map(|(_, id)| id);
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let filter = match filter {
             Some(filter) => filter.into_filter(call).await?,

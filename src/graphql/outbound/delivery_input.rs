@@ -75,7 +75,10 @@ impl OutboundDeliveryFilter {
         Ok(DeliveryFilter {
             kind: self.channel.map(Into::into),
             contacts,
-            lane: self.endpoint.map(|id| open_row_id(call, IdKind::Lane, "filter.endpoint", &id)).transpose()?,
+            destination: self
+                .endpoint
+                .map(|id| open_row_id(call, IdKind::Destination, "filter.endpoint", &id))
+                .transpose()?,
             states: self.states.map(states),
             events: self.events.map(into_events),
             notification: self
@@ -126,17 +129,18 @@ impl OutboundDeliverySelector {
                 ReplaySelection::Ids(ids.iter().enumerate().map(id).collect::<Result<_>>()?)
             }
             Self::Dead(of) => {
-                let lane = open_row_id(call, IdKind::Lane, "select.dead.endpoint", &of.endpoint)?;
+                let destination = open_row_id(call, IdKind::Destination, "select.dead.endpoint", &of.endpoint)?;
                 let known =
-                    destination::get_by_id(call.app, call.tenant, destination::DestinationKind::Webhook, lane).await;
+                    destination::get_by_id(call.app, call.tenant, destination::DestinationKind::Webhook, destination)
+                        .await;
                 known.map_err(|error| error.with_field_prefix("select.dead.endpoint"))?;
-                ReplaySelection::Dead { lane, since: of.since.map(|at| at.0) }
+                ReplaySelection::Dead { destination, since: of.since.map(|at| at.0) }
             }
             Self::DeadTo(of) => {
                 let kind = of.channel.into();
-                let lane = destination::get_single(call.app, call.tenant, kind).await;
-                let lane = lane.map_err(|error| error.with_field_prefix("select.deadTo.channel"))?;
-                ReplaySelection::Dead { lane: lane.id, since: of.since.map(|at| at.0) }
+                let destination = destination::get_single(call.app, call.tenant, kind).await;
+                let destination = destination.map_err(|error| error.with_field_prefix("select.deadTo.channel"))?;
+                ReplaySelection::Dead { destination: destination.id, since: of.since.map(|at| at.0) }
             }
         })
     }

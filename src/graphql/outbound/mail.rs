@@ -15,10 +15,10 @@ use delivery::dispatch;
 use delivery::mail;
 
 /// The SMTP server that sends the tenant's mail.
-pub struct MailRelay(Box<destination::Lane>);
+pub struct MailRelay(Box<destination::Destination>);
 
-impl From<destination::Lane> for MailRelay {
-    fn from(of: destination::Lane) -> Self {
+impl From<destination::Destination> for MailRelay {
+    fn from(of: destination::Destination) -> Self {
         Self(Box::new(of))
     }
 }

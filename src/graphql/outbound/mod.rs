@@ -24,16 +24,16 @@ pub use wechat::{WeChatAccount, WeChatMutation, WeChatQuery};
 
 /// The id of a destination's row.
 fn destination_id(call: CallContext<'_>, row: i64) -> ID {
-    ID(call.tenant.seal.encode(IdKind::Lane, 0, row))
+    ID(call.tenant.id_cipher.encode(IdKind::Destination, 0, row))
 }
 
 /// The row that an id names.
 fn open_row_id(call: CallContext<'_>, kind: IdKind, field: &str, id: &ID) -> Result<i64> {
     let what = match kind {
-        IdKind::Lane => "webhook endpoint",
+        IdKind::Destination => "webhook endpoint",
         IdKind::Delivery => "delivery",
         _ => "notification",
     };
-    let row = call.tenant.seal.decode(kind, id).map(|(_, row)| row);
+    let row = call.tenant.id_cipher.decode(kind, id).map(|(_, row)| row);
     row.ok_or_else(|| Error::not_found_at(field, what, id.as_str()))
 }

@@ -16,10 +16,10 @@ use delivery::destination::{DeliveryState, DestinationKind, DestinationSettings}
 use delivery::web_push;
 
 /// The sender of messages to users' browsers, by the push services that the browsers chose.
-pub struct WebPush(Box<destination::Lane>);
+pub struct WebPush(Box<destination::Destination>);
 
-impl From<destination::Lane> for WebPush {
-    fn from(of: destination::Lane) -> Self {
+impl From<destination::Destination> for WebPush {
+    fn from(of: destination::Destination) -> Self {
         Self(Box::new(of))
     }
 }

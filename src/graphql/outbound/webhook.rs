@@ -178,7 +178,7 @@ impl WebhookQuery {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<Option<WebhookEndpoint>> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        let Some((_, row)) = call.tenant.seal.decode(IdKind::Lane, &id) else { return Ok(None) };
+        let Some((_, row)) = call.tenant.id_cipher.decode(IdKind::Destination, &id) else { return Ok(None) };
         Ok(destination::find_by_id(call.app, call.tenant, destination::DestinationKind::Webhook, row)
             .await?
             .map(Into::into))
@@ -213,7 +213,7 @@ impl WebhookMutation {
     ) -> Result<WebhookEndpoint> {
         let call = CallContext::with_role(ctx, ADMIN)?;
         // Wrong input is reported before an unknown id: no endpoint has number 0.
-        let row = call.tenant.seal.decode(IdKind::Lane, &id).map_or(0, |(_, row)| row);
+        let row = call.tenant.id_cipher.decode(IdKind::Destination, &id).map_or(0, |(_, row)| row);
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
         let updated = async { webhook::update(&call.app.delivery, call.tenant, row, &input.into_change()?).await };
         Ok(updated.await.map_err(|error| add_endpoint_id(&id)(error).with_field_prefix("input"))?.into())
@@ -262,7 +262,7 @@ impl WebhookMutation {
         #[graphql(desc = "The `id` of a `WebhookEndpoint`.")] id: ID,
     ) -> Result<DeletePayload> {
         let call = CallContext::with_role(ctx, ADMIN)?;
-        let Some((_, row)) = call.tenant.seal.decode(IdKind::Lane, &id) else {
+        let Some((_, row)) = call.tenant.id_cipher.decode(IdKind::Destination, &id) else {
             return Ok(DeletePayload { deleted_id: None });
         };
         call.start_audit(ctx, SubjectKind::Endpoint, &[row]);
@@ -294,5 +294,5 @@ fn add_endpoint_id(id: &ID) -> impl Fn(Error) -> Error {
 
 fn open_endpoint_id<'a>(ctx: &'a Context<'_>, id: &ID) -> Result<(CallContext<'a>, i64)> {
     let call = CallContext::with_role(ctx, ADMIN)?;
-    Ok((call, open_row_id(call, IdKind::Lane, "id", id)?))
+    Ok((call, open_row_id(call, IdKind::Destination, "id", id)?))
 }

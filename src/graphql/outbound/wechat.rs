@@ -15,10 +15,10 @@ use delivery::dispatch;
 use delivery::wechat;
 
 /// The WeChat official account that sends template messages to the users who follow it.
-pub struct WeChatAccount(Box<destination::Lane>);
+pub struct WeChatAccount(Box<destination::Destination>);
 
-impl From<destination::Lane> for WeChatAccount {
-    fn from(of: destination::Lane) -> Self {
+impl From<destination::Destination> for WeChatAccount {
+    fn from(of: destination::Destination) -> Self {
         Self(Box::new(of))
     }
 }

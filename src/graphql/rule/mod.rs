@@ -94,7 +94,7 @@ impl RuleMutation {
         let call = CallContext::with_role(ctx, ADMIN)?;
         call.start_audit(ctx, SubjectKind::Rule, &[&code]);
         let deleted = rules::delete(call.app, call.tenant, &code, retract.unwrap_or_default()).await?;
-        Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.seal.encode(IdKind::Rule, 0, id))) })
+        Ok(DeletePayload { deleted_id: deleted.map(|id| ID(call.tenant.id_cipher.encode(IdKind::Rule, 0, id))) })
     }
 
     /// Pauses a rule, and ends a run in progress. ADMIN.

@@ -93,7 +93,7 @@ impl From<rules::Rule> for NotificationRule {
 impl NotificationRule {
     /// Opaque.
     pub async fn id(&self, ctx: &Context<'_>) -> ID {
-        ID(CallContext::from_context(ctx).tenant.seal.encode(IdKind::Rule, 0, self.0.of.id))
+        ID(CallContext::from_context(ctx).tenant.id_cipher.encode(IdKind::Rule, 0, self.0.of.id))
     }
 
     /// Your code for the rule, 1 to 128 characters.
@@ -227,7 +227,7 @@ impl NotificationRule {
         #[graphql(desc = "Only notifications newer than the one at this cursor.")] before: Option<String>,
     ) -> Result<ScannedConnection<InlineObject<SentNotification>, OpenNotifications>> {
         let call = CallContext::from_context(ctx);
-        let open = |cursor: &str| call.tenant.seal.decode(IdKind::Row, cursor).map(|(_, id)| id);
+        let open = |cursor: &str| call.tenant.id_cipher.decode(IdKind::Row, cursor).map(|(_, id)| id);
         let slice = PageArguments::from_field(ctx, (first, after), (last, before)).into_slice(call, open)?;
         let (found, goes_on) = rules::list_open(call.app, call.tenant, &self.0, slice).await?;
         let ids: Vec<i64> = found.iter().map(|of| of.id).collect();

@@ -6,7 +6,7 @@ use entity::delivery::{Column, Entity as Deliveries};
 use entity::prelude::*;
 
 use super::queries::{count_destinations, count_notification_deliveries};
-use super::{DeliveryState, DestinationKind, DestinationState, Lane};
+use super::{DeliveryState, Destination, DestinationKind, DestinationState};
 use base::clock::Millis;
 use base::error::Result;
 use base::telemetry::metrics::DestinationLabels;
@@ -15,16 +15,16 @@ use store::Store;
 
 /// How many deliveries of a destination are in a state: a range of `delivery_due_at`. Fresh deliveries that are not due
 /// yet do not count, such as those that wait for a notification to expire.
-pub async fn count_deliveries(store: &Store, lane: &Lane, state: DeliveryState) -> Result<i64> {
-    let of = Deliveries::find().filter(Column::LaneId.eq(lane.id)).filter(Column::State.eq(state));
+pub async fn count_deliveries(store: &Store, destination: &Destination, state: DeliveryState) -> Result<i64> {
+    let of = Deliveries::find().filter(Column::LaneId.eq(destination.id)).filter(Column::State.eq(state));
     let of = if state == DeliveryState::Fresh { of.filter(Column::DueAt.lte(store.now())) } else { of };
     Ok(of.count_rows(&store.db.read).await?)
 }
 
 /// How many deliveries wait for their first attempt or a retry.
-pub async fn count_pending_deliveries(store: &Store, lane: &Lane) -> Result<i64> {
-    Ok(count_deliveries(store, lane, DeliveryState::Fresh).await?
-        + count_deliveries(store, lane, DeliveryState::Retrying).await?)
+pub async fn count_pending_deliveries(store: &Store, destination: &Destination) -> Result<i64> {
+    Ok(count_deliveries(store, destination, DeliveryState::Fresh).await?
+        + count_deliveries(store, destination, DeliveryState::Retrying).await?)
 }
 
 /// Deliveries by result.
@@ -59,8 +59,8 @@ pub async fn count_by_notification(
 }
 
 /// When the destination's back-off ends. `None` if it is not backing off.
-pub fn back_off_until(store: &Store, lane: &Lane) -> Option<Millis> {
-    Some(lane.open_until).filter(|until| *until > store.now())
+pub fn back_off_until(store: &Store, destination: &Destination) -> Option<Millis> {
+    Some(destination.open_until).filter(|until| *until > store.now())
 }
 
 /// Updates the server's metrics with the count of all destinations.
@@ -76,7 +76,7 @@ pub async fn update_metrics(store: &Store) -> Result<()> {
             }
         }
         for (state, many) in figures {
-            store.metrics.lanes.get_or_create(&DestinationLabels { channel: kind.name(), state }).set(many);
+            store.metrics.destinations.get_or_create(&DestinationLabels { channel: kind.name(), state }).set(many);
         }
     }
     Ok(())

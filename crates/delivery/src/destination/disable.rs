@@ -1,10 +1,10 @@
 //! Disables destinations and alarms their tenant.
 
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::ids::TenantId;
 use entity::prelude::*;
 
-use super::{DestinationKind, DestinationState, Lane, Transport, alarm_settings, kind_noun};
+use super::{Destination, DestinationKind, DestinationState, Transport, alarm_settings, kind_noun};
 use base::clock::Millis;
 use base::error::Result;
 use domain::notification;
@@ -37,32 +37,37 @@ impl DisableReason {
 }
 
 /// Prepares the alarm that a destination is disabled. If that fails, logs it and returns nothing to send.
-pub(super) async fn prepare_alarm(store: &Store, tenant: &Tenant, lane: &Lane, why: DisableReason) -> PreparedSend {
-    let id = tenant.seal.encode(id_cipher::IdKind::Lane, 0, lane.id);
+pub(super) async fn prepare_alarm(
+    store: &Store,
+    tenant: &Tenant,
+    destination: &Destination,
+    why: DisableReason,
+) -> PreparedSend {
+    let id = tenant.id_cipher.encode(id_cipher::IdKind::Destination, 0, destination.id);
     tracing::warn!(
         tenant = tenant.code,
-        lane = id,
-        cause = why.reason_text(lane.kind),
+        destination = id,
+        cause = why.reason_text(destination.kind),
         "a {} is disabled",
-        kind_noun(lane.kind)
+        kind_noun(destination.kind)
     );
-    let Some(to) = alarm_settings(lane) else { return PreparedSend::default() };
+    let Some(to) = alarm_settings(destination) else { return PreparedSend::default() };
     // Only the origin: the rest of an endpoint's URL may identify us to the receiver, and is for operators only.
-    let (name, origin) = match lane.kind {
-        DestinationKind::Webhook => ("endpoint", safe_origin(&lane.url)),
-        DestinationKind::Email => ("relay", lane.url.clone()),
-        DestinationKind::WeChat => ("account", lane.sender.clone().unwrap_or_default()),
-        DestinationKind::WebPush => ("webPush", lane.sender.clone().unwrap_or_default()),
+    let (name, origin) = match destination.kind {
+        DestinationKind::Webhook => ("endpoint", safe_origin(&destination.url)),
+        DestinationKind::Email => ("relay", destination.url.clone()),
+        DestinationKind::WeChat => ("account", destination.sender.clone().unwrap_or_default()),
+        DestinationKind::WebPush => ("webPush", destination.sender.clone().unwrap_or_default()),
     };
-    let params = serde_json::json!({ name: id, "origin": origin, "error": lane.last_error });
+    let params = serde_json::json!({ name: id, "origin": origin, "error": destination.last_error });
     let content = NotificationContent {
-        title: Some(format!("A {} is disabled", kind_noun(lane.kind))),
-        body: Some(format!("{origin}: {}", why.reason_text(lane.kind))),
+        title: Some(format!("A {} is disabled", kind_noun(destination.kind))),
+        body: Some(format!("{origin}: {}", why.reason_text(destination.kind))),
         params: Some(params),
         ..NotificationContent::default()
     };
     notification::prepare_alarm(store, tenant, &to, content).await.unwrap_or_else(|error| {
-        tracing::warn!(tenant = tenant.code, lane = id, cause = error.log_message(), "could not send the alarm");
+        tracing::warn!(tenant = tenant.code, destination = id, cause = error.log_message(), "could not send the alarm");
         PreparedSend::default()
     })
 }
@@ -71,18 +76,18 @@ pub(super) async fn prepare_alarm(store: &Store, tenant: &Tenant, lane: &Lane, w
 pub(super) async fn disable_destination<C: Transport>(
     txn: &Transaction,
     tenant: &Tenant,
-    all: &[Lane],
+    all: &[Destination],
     id: i64,
     now: Millis,
 ) -> Result<()> {
-    let off = Lanes::update_many().col_expr(Column::State, Expr::val(DestinationState::Disabled));
+    let off = Destinations::update_many().col_expr(Column::State, Expr::val(DestinationState::Disabled));
     off.filter(Column::Id.eq(id)).exec(txn).await?;
     C::on_disabled(txn, tenant, all, id, now).await
 }
 
 /// Makes destinations due now.
 pub async fn mark_due(txn: &Transaction, tenant: TenantId, ids: &[i64], now: Millis) -> Result<()> {
-    let due = Lanes::update_of_tenant(tenant).col_expr(Column::DueAt, Expr::val(now));
+    let due = Destinations::update_of_tenant(tenant).col_expr(Column::DueAt, Expr::val(now));
     due.filter(Column::Id.is_in_list(txn, ids)).exec(txn).await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Absolute links for messages that leave the server.
 
-use super::Lane;
+use super::Destination;
 use base::error::{Error, Result};
 use model::validate;
 
@@ -21,10 +21,10 @@ pub fn check_base_url(base: &str) -> Result<()> {
 }
 
 /// The absolute form of a link. `None` if it is a path and the destination has no base URL.
-pub fn absolute_link(lane: &Lane, link: &str) -> Option<String> {
+pub fn absolute_link(destination: &Destination, link: &str) -> Option<String> {
     if !link.starts_with('/') {
         return Some(link.to_owned());
     }
-    let base = reqwest::Url::parse(lane.link_base.as_deref()?).ok()?;
+    let base = reqwest::Url::parse(destination.link_base.as_deref()?).ok()?;
     Some(base.join(link).ok()?.into())
 }

@@ -7,7 +7,7 @@ use entity::destination;
 use entity::prelude::*;
 use sea_orm::Select;
 
-use super::{Delivery, DeliveryEvent, DeliveryState, DestinationKind, Lanes};
+use super::{Delivery, DeliveryEvent, DeliveryState, DestinationKind, Destinations};
 use base::error::Result;
 use domain::tenant::Tenant;
 use model::list_page::{ListEnd, PageRange};
@@ -19,7 +19,7 @@ const PASSED_OVER: u64 = 10_000;
 /// Which deliveries to list. `None` does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
-    pub lane: Option<i64>,
+    pub destination: Option<i64>,
     /// Sent by destinations of this kind.
     pub kind: Option<DestinationKind>,
     /// To one of these addresses.
@@ -31,8 +31,8 @@ pub struct DeliveryFilter {
 
 impl DeliveryFilter {
     fn is_unfiltered(&self) -> bool {
-        let Self { lane, kind, contacts, states, events, notification } = self;
-        let is_of_any = lane.is_none() && kind.is_none() && contacts.is_none();
+        let Self { destination, kind, contacts, states, events, notification } = self;
+        let is_of_any = destination.is_none() && kind.is_none() && contacts.is_none();
         is_of_any && states.is_none() && events.is_none() && notification.is_none()
     }
 }
@@ -57,7 +57,8 @@ pub async fn find_delivery(store: &Store, tenant: &Tenant, id: i64) -> Result<Op
 
 /// The kinds of a tenant's destinations, by id.
 pub async fn load_kinds(store: &Store, tenant: &Tenant) -> Result<HashMap<i64, DestinationKind>> {
-    let all = Lanes::of_tenant(tenant.id).select_only().columns([destination::Column::Id, destination::Column::Kind]);
+    let all =
+        Destinations::of_tenant(tenant.id).select_only().columns([destination::Column::Id, destination::Column::Kind]);
     Ok(all.into_tuple::<(i64, DestinationKind)>().all(&store.db.read).await?.into_iter().collect())
 }
 
@@ -71,12 +72,12 @@ pub async fn list_deliveries(
 ) -> Result<DeliveryPage> {
     let db = &store.db.read;
     let mut found = Deliveries::of_tenant(tenant.id);
-    if let Some(lane) = filter.lane {
-        found = found.filter(Column::LaneId.eq(lane));
+    if let Some(destination) = filter.destination {
+        found = found.filter(Column::LaneId.eq(destination));
     }
     if let Some(kind) = filter.kind {
-        let lanes = load_kinds(store, tenant).await?.into_iter().filter(|(_, of)| *of == kind).map(|(id, _)| id);
-        found = found.filter(Column::LaneId.is_in_list(db, &lanes.collect::<Vec<_>>()));
+        let destinations = load_kinds(store, tenant).await?.into_iter().filter(|(_, of)| *of == kind).map(|(id, _)| id);
+        found = found.filter(Column::LaneId.is_in_list(db, &destinations.collect::<Vec<_>>()));
     }
     if let Some(contacts) = &filter.contacts {
         found = found.filter(Column::ContactId.is_in_list(db, contacts));

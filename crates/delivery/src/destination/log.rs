@@ -2,13 +2,13 @@
 
 use crate::DeliveryContext;
 use entity::delivery::Column;
-use entity::destination::{self, Entity as Lanes};
+use entity::destination::{self, Entity as Destinations};
 use entity::ids::Seq;
 use entity::prelude::*;
 use entity::tenant::{self, Entity as Tenants};
 
 use super::lease::Lease;
-use super::{DeliveryEvent, DeliveryState, DestinationState, Lane, LogRange, Transport};
+use super::{DeliveryEvent, DeliveryState, Destination, DestinationState, LogRange, Transport};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
@@ -32,7 +32,7 @@ pub struct NewDelivery {
 /// The result of a step.
 pub(super) struct LogStep {
     /// The destination's row, read before its cursor moved.
-    pub lane: Lane,
+    pub destination: Destination,
     /// Whether the log has more entries.
     pub has_more: bool,
 }
@@ -45,10 +45,10 @@ pub(super) async fn run_log_step<C: Transport>(
 ) -> Result<Option<LogStep>> {
     transaction!(context.db, |txn| {
         let now = context.now();
-        let Some(lane) = lease.lock_destination(txn, now).await? else { return Ok(None) };
-        let has_more =
-            lane.state == DestinationState::Active && process_entries::<C>(txn, context, tenant, &lane, now).await?;
-        Ok(Some(LogStep { lane, has_more }))
+        let Some(destination) = lease.lock_destination(txn, now).await? else { return Ok(None) };
+        let has_more = destination.state == DestinationState::Active
+            && process_entries::<C>(txn, context, tenant, &destination, now).await?;
+        Ok(Some(LogStep { destination, has_more }))
     })
 }
 
@@ -57,7 +57,7 @@ async fn process_entries<C: Transport>(
     txn: &Transaction,
     context: &DeliveryContext,
     tenant: &Tenant,
-    of: &Lane,
+    of: &Destination,
     now: Millis,
 ) -> Result<bool> {
     let head = Tenants::of_tenant(tenant.id).select_only();
@@ -77,8 +77,8 @@ async fn process_entries<C: Transport>(
     save_cursor(txn, of, upto).await.map(|()| upto < end)
 }
 
-async fn save_cursor(txn: &Transaction, of: &Lane, cursor: Seq) -> Result<()> {
-    let to = Lanes::update_many().col_expr(destination::Column::CursorSeq, Expr::val(cursor));
+async fn save_cursor(txn: &Transaction, of: &Destination, cursor: Seq) -> Result<()> {
+    let to = Destinations::update_many().col_expr(destination::Column::CursorSeq, Expr::val(cursor));
     to.filter(destination::Column::Id.eq(of.id)).exec(txn).await?;
     Ok(())
 }
@@ -87,7 +87,7 @@ async fn save_cursor(txn: &Transaction, of: &Lane, cursor: Seq) -> Result<()> {
 pub async fn insert_deliveries(
     txn: &Transaction,
     tenant: &Tenant,
-    lane: i64,
+    destination: i64,
     told: Vec<NewDelivery>,
     now: Millis,
 ) -> Result<()> {
@@ -106,7 +106,7 @@ pub async fn insert_deliveries(
     let row = |told: NewDelivery| {
         [
             tenant.id.into(),
-            lane.into(),
+            destination.into(),
             told.contact.into(),
             told.event.into(),
             told.subject.into(),

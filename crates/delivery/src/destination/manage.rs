@@ -1,13 +1,13 @@
 //! Pauses, resumes, deletes and changes destinations.
 
 use entity::delivery::{self, Entity as Deliveries};
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::ids::Seq;
 use entity::prelude::*;
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::UpdateMany;
 
-use super::{DestinationKind, DestinationState, Lane, get_by_id, not_found_error};
+use super::{Destination, DestinationKind, DestinationState, get_by_id, not_found_error};
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
@@ -15,7 +15,7 @@ use store::Store;
 use store::{Transaction, transaction};
 
 /// Stops sending. After `resume`, the destination also gets what happened meanwhile, as far as the log goes back.
-pub async fn pause(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Lane> {
+pub async fn pause(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Destination> {
     transaction!(store.db, |txn| {
         let (_, to) = lock_for_update(txn, store, tenant, kind, id).await?;
         to.col_expr(Column::State, Expr::val(DestinationState::Paused)).exec(txn).await?;
@@ -25,7 +25,7 @@ pub async fn pause(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i6
 }
 
 /// Sends again, starting with the deliveries that are due. Also ends a back-off or the disabled state.
-pub async fn resume(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Lane> {
+pub async fn resume(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Destination> {
     transaction!(store.db, |txn| {
         let (_, to) = lock_for_update(txn, store, tenant, kind, id).await?;
         reset_failures(to, store.now()).col_expr(Column::State, Expr::val(DestinationState::Active)).exec(txn).await?;
@@ -37,9 +37,9 @@ pub async fn resume(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i
 /// Deletes a destination and all its deliveries, in steps. Returns whether it existed.
 pub async fn delete(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<bool> {
     let (is_gone, is_anothers) = transaction!(store.db, |txn| {
-        let gone = Lanes::delete_of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
+        let gone = Destinations::delete_of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
         let is_gone = gone.exec(txn).await?.rows_affected > 0;
-        Ok((is_gone, Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).count_rows(txn).await? > 0))
+        Ok((is_gone, Destinations::of_tenant(tenant.id).filter(Column::Id.eq(id)).count_rows(txn).await? > 0))
     })?;
     if is_anothers {
         return Ok(false);
@@ -66,16 +66,16 @@ pub async fn lock_for_update(
     tenant: &Tenant,
     kind: DestinationKind,
     id: i64,
-) -> Result<(Lane, UpdateMany<Lanes>)> {
-    let of = Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
+) -> Result<(Destination, UpdateMany<Destinations>)> {
+    let of = Destinations::of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
     let of = of.for_update(txn).one(txn).await?.ok_or_else(|| not_found_error(kind))?;
     let updated_at = store.now().max(of.updated_at + 1);
-    let to = Lanes::update_of_tenant(tenant.id).col_expr(Column::UpdatedAt, Expr::val(updated_at));
+    let to = Destinations::update_of_tenant(tenant.id).col_expr(Column::UpdatedAt, Expr::val(updated_at));
     Ok((of, to.filter(Column::Id.eq(id))))
 }
 
 /// Clears the failure history and makes the destination due now.
-pub fn reset_failures(to: UpdateMany<Lanes>, now: Millis) -> UpdateMany<Lanes> {
+pub fn reset_failures(to: UpdateMany<Destinations>, now: Millis) -> UpdateMany<Destinations> {
     let to = to.col_expr(Column::Failures, Expr::val(0_i64)).col_expr(Column::OpenUntil, Expr::val(0_i64));
     to.col_expr(Column::FailingSince, Expr::val(None::<Millis>)).col_expr(Column::DueAt, Expr::val(now))
 }

@@ -27,7 +27,7 @@ mod sweep;
 mod user_destination;
 mod worker;
 
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::ids::{Seq, TenantId};
 use entity::prelude::*;
 
@@ -44,7 +44,7 @@ pub use counts::{
 };
 pub use disable::mark_due;
 pub use entity::delivery::{DeliveryEvent, DeliveryState, Model as Delivery};
-pub use entity::destination::{DestinationKind, DestinationState, Model as Lane};
+pub use entity::destination::{DestinationKind, DestinationState, Model as Destination};
 pub use host_trust::HostTrust;
 pub use lease::{Lease, lock_destinations};
 pub use link::absolute_link;
@@ -62,24 +62,24 @@ pub use worker::{WorkerOutcome, run_worker};
 pub trait Transport: Send + Sync + 'static {
     const KIND: DestinationKind;
     /// The payload of a delivery.
-    type Parcel: Send + 'static;
+    type Payload: Send + 'static;
     /// The destination's settings, opened for sending.
     type Receiver: Send + Sync + 'static;
 
     /// Opens the settings for sending. If that fails, every attempt fails with the reason.
-    fn open_client(context: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> Self::Receiver;
+    fn open_client(context: &DeliveryContext, tenant: &Tenant, destination: &Destination) -> Self::Receiver;
 
     /// Sends a delivery once under this id and waits for the answer, for a bounded time.
     fn attempt(
         receiver: &Self::Receiver,
         context: &DeliveryContext,
         id: &str,
-        parcel: Self::Parcel,
+        payload: Self::Payload,
     ) -> impl Future<Output = AttemptOutcome> + Send;
 
     /// How much the host that the payload goes to is trusted.
-    fn host_trust<'a>(context: &DeliveryContext, parcel: &'a Self::Parcel) -> HostTrust<'a> {
-        let _ = (context, parcel);
+    fn host_trust<'a>(context: &DeliveryContext, payload: &'a Self::Payload) -> HostTrust<'a> {
+        let _ = (context, payload);
         HostTrust::Known
     }
 
@@ -88,7 +88,7 @@ pub trait Transport: Send + Sync + 'static {
         txn: &Transaction,
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         part: LogRange,
     ) -> impl Future<Output = Result<()>> + Send;
 
@@ -104,8 +104,8 @@ pub trait Transport: Send + Sync + 'static {
     }
 
     /// When the next row is due for [`fan_out`](Self::fan_out).
-    fn next_fan_out_at(txn: &Transaction, lane: i64) -> impl Future<Output = Result<Option<Millis>>> + Send {
-        let _ = (txn, lane);
+    fn next_fan_out_at(txn: &Transaction, destination: i64) -> impl Future<Output = Result<Option<Millis>>> + Send {
+        let _ = (txn, destination);
         std::future::ready(Ok(None))
     }
 
@@ -113,9 +113,9 @@ pub trait Transport: Send + Sync + 'static {
     fn prepare_deliveries(
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         due: &[Delivery],
-    ) -> impl Future<Output = Result<Vec<PreparedDelivery<Self::Parcel>>>> + Send;
+    ) -> impl Future<Output = Result<Vec<PreparedDelivery<Self::Payload>>>> + Send;
 
     /// Reacts to the results of attempts, in the transaction that records them.
     fn on_results(
@@ -131,7 +131,7 @@ pub trait Transport: Send + Sync + 'static {
     fn on_disabled(
         txn: &Transaction,
         tenant: &Tenant,
-        all: &[Lane],
+        all: &[Destination],
         id: i64,
         now: Millis,
     ) -> impl Future<Output = Result<()>> + Send {
@@ -185,7 +185,7 @@ impl AttemptOutcome {
 pub enum FailureScope {
     /// The destination: it cannot accept anything now.
     #[default]
-    Lane,
+    Destination,
     /// The destination: too many requests at once.
     Throttled,
     /// The destination: it will never accept anything again.
@@ -205,7 +205,7 @@ pub enum FailureScope {
 impl FailureScope {
     /// Whether the destination takes no other delivery now.
     fn stops_destination(self) -> bool {
-        matches!(self, Self::Lane | Self::Throttled | Self::Gone | Self::Quota)
+        matches!(self, Self::Destination | Self::Throttled | Self::Gone | Self::Quota)
     }
 
     /// Whether a retry would fail in the same way.
@@ -215,24 +215,24 @@ impl FailureScope {
 }
 
 /// A tenant's destinations of a kind, oldest first.
-pub async fn list_by_kind(store: &Store, tenant: &Tenant, kind: DestinationKind) -> Result<Vec<Lane>> {
-    let of = Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(kind));
+pub async fn list_by_kind(store: &Store, tenant: &Tenant, kind: DestinationKind) -> Result<Vec<Destination>> {
+    let of = Destinations::of_tenant(tenant.id).filter(Column::Kind.eq(kind));
     Ok(of.order_by_asc(Column::Id).all(&store.db.read).await?)
 }
 
 /// The destination with this kind and id. `None` if there is none.
-pub async fn find_by_id(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Option<Lane>> {
-    let of = Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
+pub async fn find_by_id(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Option<Destination>> {
+    let of = Destinations::of_tenant(tenant.id).filter(Column::Id.eq(id)).filter(Column::Kind.eq(kind));
     Ok(of.one(&store.db.read).await?)
 }
 
 /// The tenant's destination with this id, of any kind.
-pub async fn find_of_any_kind(store: &Store, tenant: &Tenant, id: i64) -> Result<Option<Lane>> {
-    Ok(Lanes::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&store.db.read).await?)
+pub async fn find_of_any_kind(store: &Store, tenant: &Tenant, id: i64) -> Result<Option<Destination>> {
+    Ok(Destinations::of_tenant(tenant.id).filter(Column::Id.eq(id)).one(&store.db.read).await?)
 }
 
 /// The destination with this kind and id. `NOT_FOUND` if there is none.
-pub async fn get_by_id(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Lane> {
+pub async fn get_by_id(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Destination> {
     find_by_id(store, tenant, kind, id).await?.ok_or_else(|| not_found_error(kind))
 }
 
@@ -251,16 +251,16 @@ fn kind_noun(kind: DestinationKind) -> &'static str {
 }
 
 /// Where to send the alarm if the destination is disabled.
-pub fn alarm_settings(lane: &Lane) -> Option<AlarmTarget> {
-    let (message_type, group) = lane.alarm_type.clone().zip(lane.alarm_group.clone())?;
+pub fn alarm_settings(destination: &Destination) -> Option<AlarmTarget> {
+    let (message_type, group) = destination.alarm_type.clone().zip(destination.alarm_group.clone())?;
     Some(AlarmTarget { message_type, group })
 }
 
 /// The owner under which the vault seals a destination's secrets.
-pub fn vault_owner(tenant: &Tenant, lane: i64) -> String {
-    vault_owner_by_id(tenant.id, lane)
+pub fn vault_owner(tenant: &Tenant, destination: i64) -> String {
+    vault_owner_by_id(tenant.id, destination)
 }
 
-fn vault_owner_by_id(tenant: TenantId, lane: i64) -> String {
-    format!("{tenant}/lane/{lane}")
+fn vault_owner_by_id(tenant: TenantId, destination: i64) -> String {
+    format!("{tenant}/lane/{destination}")
 }

@@ -66,7 +66,7 @@ pub(super) struct NotificationDeliveryCount {
 }
 
 /// Counts the deliveries of notifications: ranges of `delivery_subject`, which covers the query, and a probe of
-/// `lane`'s key for each delivery.
+/// `destination`'s key for each delivery.
 pub(super) async fn count_notification_deliveries(
     db: &impl ConnectionTrait,
     tenant: &Tenant,

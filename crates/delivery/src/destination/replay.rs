@@ -21,7 +21,7 @@ pub enum ReplaySelection {
     /// Those of these ids that are dead or delivered; at most 1,000 ids.
     Ids(Vec<i64>),
     /// All dead deliveries of a destination, or those since a time; at most 100,000, the longest due first.
-    Dead { lane: i64, since: Option<Millis> },
+    Dead { destination: i64, since: Option<Millis> },
 }
 
 /// Makes deliveries due now under the same ids, with the count of attempts reset. Returns how many. Skips pings.
@@ -37,14 +37,14 @@ pub async fn replay_deliveries(store: &Store, tenant: &Tenant, which: ReplaySele
                     .await
             })
         }
-        ReplaySelection::Dead { lane, since } => {
+        ReplaySelection::Dead { destination, since } => {
             let mut replayed = 0;
             // A delivery that is dead again during this call has a later due time, so it is replayed once.
             let began = store.now();
             while replayed < MOST {
                 let step = LIST.min(MOST - replayed);
                 let many = transaction!(store.db, |txn| {
-                    let mut of = Deliveries::of_tenant(tenant.id).filter(Column::LaneId.eq(lane));
+                    let mut of = Deliveries::of_tenant(tenant.id).filter(Column::LaneId.eq(destination));
                     of = of.filter(Column::State.eq(DeliveryState::Dead)).filter(Column::Event.ne(DeliveryEvent::Ping));
                     of = of.filter(Column::DueAt.lte(began));
                     if let Some(since) = since {
@@ -68,11 +68,11 @@ async fn reset_deliveries(txn: &Transaction, store: &Store, tenant: &Tenant, all
         return Ok(0);
     }
     let now = store.now();
-    let mut lanes: Vec<i64> = all.iter().map(|of| of.lane_id).collect();
-    lanes.sort_unstable();
-    lanes.dedup();
+    let mut destinations: Vec<i64> = all.iter().map(|of| of.lane_id).collect();
+    destinations.sort_unstable();
+    destinations.dedup();
     // Locks destinations before deliveries, as the delivery loop does.
-    mark_due(txn, tenant.id, &lanes, now).await?;
+    mark_due(txn, tenant.id, &destinations, now).await?;
     let ids: Vec<i64> = all.iter().map(|of| of.id).collect();
     let to = Deliveries::update_many().col_expr(Column::State, Expr::val(DeliveryState::Fresh));
     let to = to.col_expr(Column::DueAt, Expr::val(now)).col_expr(Column::Attempts, Expr::val(0_i64));

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::ids::TenantId;
 use entity::prelude::*;
 use entity::tenant::{self, Entity as Tenants};
 
-use super::{DestinationKind, DestinationState, Lane, kind_noun, vault_owner_by_id};
+use super::{Destination, DestinationKind, DestinationState, kind_noun, vault_owner_by_id};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use outside::vault::Vault;
@@ -39,20 +39,20 @@ pub async fn examine_destinations(
     let mut found: BTreeMap<String, DestinationReport> = BTreeMap::new();
     let mut after = 0;
     loop {
-        let some = Lanes::find().filter(Column::Id.gt(after)).order_by_asc(Column::Id).limit(LIST as u64);
+        let some = Destinations::find().filter(Column::Id.gt(after)).order_by_asc(Column::Id).limit(LIST as u64);
         let some = some.all(&db.read).await?;
         let Some(last) = some.last() else { return Ok(found) };
         after = last.id;
         let codes = load_tenant_codes(db, &some).await?;
-        for lane in &some {
-            let Some(code) = codes.get(&lane.tenant_id) else { continue };
-            found.entry(code.clone()).or_default().add_destination(lane, vault, now);
+        for destination in &some {
+            let Some(code) = codes.get(&destination.tenant_id) else { continue };
+            found.entry(code.clone()).or_default().add_destination(destination, vault, now);
         }
     }
 }
 
-async fn load_tenant_codes(db: &Database, lanes: &[Lane]) -> Result<HashMap<TenantId, String>> {
-    let mut ids: Vec<TenantId> = lanes.iter().map(|of| of.tenant_id).collect();
+async fn load_tenant_codes(db: &Database, destinations: &[Destination]) -> Result<HashMap<TenantId, String>> {
+    let mut ids: Vec<TenantId> = destinations.iter().map(|of| of.tenant_id).collect();
     ids.sort_unstable();
     ids.dedup();
     let of = Tenants::find().filter(tenant::Column::Id.is_in_list(&db.read, &ids)).select_only();
@@ -61,18 +61,21 @@ async fn load_tenant_codes(db: &Database, lanes: &[Lane]) -> Result<HashMap<Tena
 }
 
 impl DestinationReport {
-    fn add_destination(&mut self, lane: &Lane, vault: &Vault, now: Millis) {
-        let standing = self.kinds.entry(lane.kind).or_default();
+    fn add_destination(&mut self, destination: &Destination, vault: &Vault, now: Millis) {
+        let standing = self.kinds.entry(destination.kind).or_default();
         standing.many += 1;
-        match lane.state {
+        match destination.state {
             DestinationState::Disabled => standing.disabled += 1,
-            DestinationState::Active if lane.open_until > now => standing.resting += 1,
+            DestinationState::Active if destination.open_until > now => standing.resting += 1,
             DestinationState::Active | DestinationState::Paused => {}
         }
-        let previous = lane.previous_secret.as_ref().filter(|_| lane.previous_until.is_some_and(|until| until > now));
-        for sealed in [&lane.secret].into_iter().chain(previous) {
+        let previous = destination
+            .previous_secret
+            .as_ref()
+            .filter(|_| destination.previous_until.is_some_and(|until| until > now));
+        for sealed in [&destination.secret].into_iter().chain(previous) {
             self.secrets += 1;
-            if let Err(error) = vault.open(&vault_owner_by_id(lane.tenant_id, lane.id), sealed) {
+            if let Err(error) = vault.open(&vault_owner_by_id(destination.tenant_id, destination.id), sealed) {
                 self.closed.get_or_insert_with(|| (0, error.log_message())).0 += 1;
             }
         }
@@ -80,13 +83,15 @@ impl DestinationReport {
 
     /// The report as text, or an error if a secret cannot be opened.
     pub fn to_report_text(&self) -> Result<String> {
-        let lanes: Vec<String> = self.kinds.iter().map(|(kind, standing)| standing.summary_text(*kind)).collect();
-        let lanes = lanes.join(", ");
+        let destinations: Vec<String> =
+            self.kinds.iter().map(|(kind, standing)| standing.summary_text(*kind)).collect();
+        let destinations = destinations.join(", ");
         match &self.closed {
-            None => Ok(format!("{lanes}; their secrets can be decrypted")),
-            Some((many, why)) => {
-                Err(Error::Config(format!("{lanes}; of {} secrets {many} cannot be decrypted: {why}", self.secrets)))
-            }
+            None => Ok(format!("{destinations}; their secrets can be decrypted")),
+            Some((many, why)) => Err(Error::Config(format!(
+                "{destinations}; of {} secrets {many} cannot be decrypted: {why}",
+                self.secrets
+            ))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::DeliveryContext;
 use entity::delivery::{Column, Entity as Deliveries};
-use entity::destination::{self, Entity as Lanes};
+use entity::destination::{self, Entity as Destinations};
 use entity::prelude::*;
 
 use super::vault_owner;
@@ -39,7 +39,7 @@ pub async fn reseal_secrets(context: &DeliveryContext, tenant: &Tenant) -> Resul
         return Ok(());
     }
     let mut failed = Ok(());
-    for of in Lanes::of_tenant(tenant.id).all(&context.db.read).await? {
+    for of in Destinations::of_tenant(tenant.id).all(&context.db.read).await? {
         let sealed = [
             (Column::Secret, Some(of.secret)),
             (Column::PreviousSecret, of.previous_secret),
@@ -56,7 +56,7 @@ pub async fn reseal_secrets(context: &DeliveryContext, tenant: &Tenant) -> Resul
             };
             let Some(renewed) = renewed else { continue };
             transaction!(context.db, |txn| {
-                let to = Lanes::update_of_tenant(tenant.id).col_expr(column, Expr::val(renewed.as_str()));
+                let to = Destinations::update_of_tenant(tenant.id).col_expr(column, Expr::val(renewed.as_str()));
                 let to = to.filter(Column::Id.eq(of.id)).filter(column.eq(sealed.as_str()));
                 Ok(to.exec(txn).await?.rows_affected)
             })?;

@@ -1,13 +1,13 @@
 //! Destinations that reach users. A tenant has at most one of each kind.
 
 use crate::DeliveryContext;
-use entity::destination::{ActiveModel, Column, Entity as Lanes};
+use entity::destination::{ActiveModel, Column, Entity as Destinations};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
 
 use super::link::check_base_url;
 use super::{
-    DestinationKind, DestinationState, Lane, list_by_kind, lock_destinations, lock_for_update, lock_log_end,
+    Destination, DestinationKind, DestinationState, list_by_kind, lock_destinations, lock_for_update, lock_log_end,
     not_found_error, reset_failures,
 };
 use base::error::Result;
@@ -26,12 +26,12 @@ pub struct DestinationSettings {
 }
 
 /// The tenant's destination of this kind. `None` if it has none.
-pub async fn find_single(store: &Store, tenant: &Tenant, kind: DestinationKind) -> Result<Option<Lane>> {
+pub async fn find_single(store: &Store, tenant: &Tenant, kind: DestinationKind) -> Result<Option<Destination>> {
     Ok(list_by_kind(store, tenant, kind).await?.pop())
 }
 
 /// The tenant's destination of this kind. `NOT_FOUND` if it has none.
-pub async fn get_single(store: &Store, tenant: &Tenant, kind: DestinationKind) -> Result<Lane> {
+pub async fn get_single(store: &Store, tenant: &Tenant, kind: DestinationKind) -> Result<Destination> {
     find_single(store, tenant, kind).await?.ok_or_else(|| not_found_error(kind))
 }
 
@@ -57,7 +57,7 @@ impl DestinationSettings {
         store: &Store,
         tenant: &Tenant,
         kind: DestinationKind,
-    ) -> Result<(Lane, UpdateMany<Lanes>)> {
+    ) -> Result<(Destination, UpdateMany<Destinations>)> {
         let id = find_or_create_row(txn, store, tenant, kind).await?;
         let (alarm_type, alarm_group) = self.alarm.clone().map(|of| (of.message_type, of.group)).unzip();
         let (of, to) = lock_for_update(txn, store, tenant, kind, id).await?;
@@ -87,5 +87,5 @@ async fn find_or_create_row(txn: &Transaction, store: &Store, tenant: &Tenant, k
         updated_at: Set(store.now()),
         ..Default::default()
     };
-    Ok(Lanes::insert(made).exec(txn).await?.last_insert_id)
+    Ok(Destinations::insert(made).exec(txn).await?.last_insert_id)
 }

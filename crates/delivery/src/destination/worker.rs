@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entity::delivery::{Column as Of, Entity as Deliveries};
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
 use tokio::sync::watch;
@@ -18,8 +18,8 @@ use super::host_trust::{AttemptPermits, HostTrust};
 use super::lease::{Lease, claim_lease, lock_destinations};
 use super::log::{LogStep, run_log_step};
 use super::{
-    AttemptOutcome, Delivery, DeliveryEvent, DeliveryState, DestinationState, FailureScope, Lane, PreparedDelivery,
-    Transport,
+    AttemptOutcome, Delivery, DeliveryEvent, DeliveryState, Destination, DestinationState, FailureScope,
+    PreparedDelivery, Transport,
 };
 use crate::DeliveryContext;
 use base::clock::Millis;
@@ -72,9 +72,9 @@ pub async fn run_worker<C: Transport>(
     id: i64,
     stop: watch::Receiver<bool>,
 ) -> Result<WorkerOutcome> {
-    let Some((lease, lane)) = claim_lease(context, id).await? else { return Ok(WorkerOutcome::Idle) };
-    let tenant = tenant::get_by_id(context, lane.tenant_id).await?;
-    let mut turn = DeliveryWorker::<C>::new(context, tenant, lease, lane, stop);
+    let Some((lease, destination)) = claim_lease(context, id).await? else { return Ok(WorkerOutcome::Idle) };
+    let tenant = tenant::get_by_id(context, destination.tenant_id).await?;
+    let mut turn = DeliveryWorker::<C>::new(context, tenant, lease, destination, stop);
     if !turn.run_loop().await? {
         return Ok(WorkerOutcome::Idle);
     }
@@ -85,7 +85,7 @@ pub async fn run_worker<C: Transport>(
 /// A delivery that can be sent.
 struct ReadyDelivery<P> {
     delivery: Delivery,
-    parcel: P,
+    payload: P,
     read_at: Instant,
 }
 
@@ -117,7 +117,7 @@ struct DeliveryWorker<C: Transport> {
     tenant: Arc<Tenant>,
     lease: Lease,
     /// The row as last read.
-    lane: Lane,
+    destination: Destination,
     receiver: Arc<C::Receiver>,
     health: EndpointHealth,
     last: LastAttempt,
@@ -125,7 +125,7 @@ struct DeliveryWorker<C: Transport> {
     width: usize,
     /// Permits for hosts that users chose.
     seats: AttemptPermits,
-    queue: VecDeque<ReadyDelivery<C::Parcel>>,
+    queue: VecDeque<ReadyDelivery<C::Payload>>,
     flying: JoinSet<FinishedDelivery>,
     done: Vec<FinishedDelivery>,
     /// The ids in `queue`, `flying` and `done`.
@@ -146,21 +146,21 @@ impl<C: Transport> DeliveryWorker<C> {
         context: &Arc<DeliveryContext>,
         tenant: Arc<Tenant>,
         lease: Lease,
-        lane: Lane,
+        destination: Destination,
         stop: watch::Receiver<bool>,
     ) -> Self {
         Self {
-            receiver: Arc::new(C::open_client(context, &tenant, &lane)),
-            health: destination_health(&lane),
+            receiver: Arc::new(C::open_client(context, &tenant, &destination)),
+            health: destination_health(&destination),
             last: LastAttempt {
-                attempted_at: lane.attempted_at,
-                status: lane.last_status,
-                error: lane.last_error.clone(),
+                attempted_at: destination.attempted_at,
+                status: destination.last_status,
+                error: destination.last_error.clone(),
             },
             context: context.clone(),
             tenant,
             lease,
-            lane,
+            destination,
             width: WIDTH,
             seats: AttemptPermits::default(),
             queue: VecDeque::new(),
@@ -227,7 +227,7 @@ impl<C: Transport> DeliveryWorker<C> {
         let may_go_on = !is_over && !*self.stop.borrow() && self.disabled.is_none();
         let is_open = self.health.is_blocked(self.context.now());
         let width = if self.health.should_probe() { 1 } else { self.width };
-        may_go_on && !is_open && self.lane.state == DestinationState::Active && self.flying.len() < width
+        may_go_on && !is_open && self.destination.state == DestinationState::Active && self.flying.len() < width
     }
 
     /// The index of the next delivery to send. Hosts that users chose need a permit, and attempts at unproven hosts do
@@ -235,7 +235,7 @@ impl<C: Transport> DeliveryWorker<C> {
     fn next_sendable_index(&self) -> Option<usize> {
         let is_over = self.is_time_slice_used();
         self.queue.iter().position(|of| {
-            let trust = C::host_trust(&self.context, &of.parcel);
+            let trust = C::host_trust(&self.context, &of.payload);
             self.seats.has_permit(trust) && !(is_over && matches!(trust, HostTrust::Doubted(_)))
         })
     }
@@ -255,7 +255,7 @@ impl<C: Transport> DeliveryWorker<C> {
     /// Removes deliveries that waited too long, to be read again. Those that waited for a permit are put off instead.
     fn clear_stale(&mut self) {
         while let Some(ready) = self.queue.pop_front_if(|of| of.read_at.elapsed() > STALE) {
-            let trust = C::host_trust(&self.context, &ready.parcel);
+            let trust = C::host_trust(&self.context, &ready.payload);
             if matches!(trust, HostTrust::Doubted(_)) || !self.seats.has_permit(trust) {
                 let at = self.context.now();
                 self.done.push(FinishedDelivery {
@@ -288,30 +288,32 @@ impl<C: Transport> DeliveryWorker<C> {
 
     /// Takes new entries from the log and reads due deliveries. Returns false if the lease is lost.
     async fn look_for_work(&mut self) -> Result<bool> {
-        let Some(LogStep { lane, has_more }) = run_log_step::<C>(&self.context, &self.tenant, self.lease).await? else {
+        let Some(LogStep { destination, has_more }) =
+            run_log_step::<C>(&self.context, &self.tenant, self.lease).await?
+        else {
             return Ok(false);
         };
-        if lane.updated_at != self.lane.updated_at {
-            self.health = destination_health(&lane);
-            self.receiver = Arc::new(C::open_client(&self.context, &self.tenant, &lane));
+        if destination.updated_at != self.destination.updated_at {
+            self.health = destination_health(&destination);
+            self.receiver = Arc::new(C::open_client(&self.context, &self.tenant, &destination));
         }
-        self.lane = lane;
+        self.destination = destination;
         self.looked_at = Some(Instant::now());
         self.is_idle = true;
-        if self.lane.state != DestinationState::Active {
+        if self.destination.state != DestinationState::Active {
             return Ok(true);
         }
         let Some(expands) = C::fan_out(&self.context, &self.tenant, self.lease).await? else { return Ok(false) };
         let many = if self.health.should_probe() { 1 } else { BATCH };
-        let due = load_due(&self.context, self.lane.id, &self.in_hand, many).await?;
+        let due = load_due(&self.context, self.destination.id, &self.in_hand, many).await?;
         self.is_idle = due.len() < many && !has_more && !expands;
-        let prepared = C::prepare_deliveries(&self.context, &self.tenant, &self.lane, &due).await?;
+        let prepared = C::prepare_deliveries(&self.context, &self.tenant, &self.destination, &due).await?;
         let at = self.context.now();
         for (delivery, prepared) in due.into_iter().zip(prepared) {
             self.in_hand.insert(delivery.id);
             let what = match prepared {
-                PreparedDelivery::Ready(parcel) => {
-                    self.queue.push_back(ReadyDelivery { delivery, parcel, read_at: Instant::now() });
+                PreparedDelivery::Ready(payload) => {
+                    self.queue.push_back(ReadyDelivery { delivery, payload, read_at: Instant::now() });
                     continue;
                 }
                 PreparedDelivery::Dropped => DeliveryResult::Dropped,
@@ -322,13 +324,13 @@ impl<C: Transport> DeliveryWorker<C> {
         Ok(true)
     }
 
-    fn begin_attempt(&mut self, ready: ReadyDelivery<C::Parcel>) {
+    fn begin_attempt(&mut self, ready: ReadyDelivery<C::Payload>) {
         let (context, receiver) = (self.context.clone(), self.receiver.clone());
-        let seat = self.seats.acquire(C::host_trust(&context, &ready.parcel));
-        let id = self.tenant.seal.encode(IdKind::Delivery, 0, ready.delivery.id);
+        let seat = self.seats.acquire(C::host_trust(&context, &ready.payload));
+        let id = self.tenant.id_cipher.encode(IdKind::Delivery, 0, ready.delivery.id);
         self.flying.spawn(async move {
             let _seat = seat;
-            let outcome = C::attempt(&receiver, &context, &id, ready.parcel).await;
+            let outcome = C::attempt(&receiver, &context, &id, ready.payload).await;
             FinishedDelivery { delivery: ready.delivery, at: context.now(), what: DeliveryResult::Answered(outcome) }
         });
     }
@@ -353,7 +355,7 @@ impl<C: Transport> DeliveryWorker<C> {
                     if outcome.blame == FailureScope::Throttled { (self.width / 2).max(1) } else { self.width };
                 let hopeless = self.health.should_disable(done.at).then_some(DisableReason::Hopeless);
                 let why = if outcome.blame == FailureScope::Gone { Some(DisableReason::Gone) } else { hopeless };
-                self.disabled = self.disabled.or(why).filter(|_| self.lane.state == DestinationState::Active);
+                self.disabled = self.disabled.or(why).filter(|_| self.destination.state == DestinationState::Active);
             } else if let (Some(error), FailureScope::Host) = (&outcome.error, outcome.blame) {
                 self.last.error = Some(error.clone());
             } else {
@@ -383,7 +385,7 @@ impl<C: Transport> DeliveryWorker<C> {
         };
         self.written_at = Instant::now();
         if self.disabled.take().is_some() {
-            self.lane.state = DestinationState::Disabled;
+            self.destination.state = DestinationState::Disabled;
         }
         for of in &done {
             self.in_hand.remove(&of.delivery.id);
@@ -400,8 +402,8 @@ impl<C: Transport> DeliveryWorker<C> {
         }
         let alarm = match self.disabled {
             Some(why) => {
-                let lane = Lane { last_error: self.last.error.clone(), ..self.lane.clone() };
-                prepare_alarm(&self.context, &self.tenant, &lane, why).await
+                let destination = Destination { last_error: self.last.error.clone(), ..self.destination.clone() };
+                prepare_alarm(&self.context, &self.tenant, &destination, why).await
             }
             None => notification::PreparedSend::default(),
         };
@@ -412,7 +414,7 @@ impl<C: Transport> DeliveryWorker<C> {
             let Some(of) = self.lease.lock_destination(txn, now).await? else { return Ok(None) };
             write_results::<C>(txn, done, now).await?;
             // If the settings changed meanwhile, the health belongs to the old ones and is not written.
-            if of.updated_at == self.lane.updated_at {
+            if of.updated_at == self.destination.updated_at {
                 self.write_health(txn).await?;
             }
             if !is_off || of.state != DestinationState::Active {
@@ -428,13 +430,13 @@ impl<C: Transport> DeliveryWorker<C> {
 
     async fn write_health(&self, txn: &Transaction) -> Result<()> {
         let EndpointHealth { failures, open_until, failing_since } = self.health;
-        let to = Lanes::update_many().col_expr(Column::Failures, Expr::val(failures));
+        let to = Destinations::update_many().col_expr(Column::Failures, Expr::val(failures));
         let to = to.col_expr(Column::OpenUntil, Expr::val(open_until));
         let to = to.col_expr(Column::FailingSince, Expr::val(failing_since));
         let to = to.col_expr(Column::AttemptedAt, Expr::val(self.last.attempted_at));
         let to = to.col_expr(Column::LastStatus, Expr::val(self.last.status));
         let to = to.col_expr(Column::LastError, Expr::val(self.last.error.clone()));
-        to.filter(Column::Id.eq(self.lane.id)).exec(txn).await?;
+        to.filter(Column::Id.eq(self.destination.id)).exec(txn).await?;
         Ok(())
     }
 
@@ -458,7 +460,7 @@ impl<C: Transport> DeliveryWorker<C> {
     }
 }
 
-fn destination_health(of: &Lane) -> EndpointHealth {
+fn destination_health(of: &Destination) -> EndpointHealth {
     EndpointHealth { failures: of.failures, open_until: of.open_until, failing_since: of.failing_since }
 }
 

@@ -30,7 +30,7 @@ pub async fn fan_out(store: &Store, tenant: &Tenant, kind: DestinationKind, leas
 
 async fn fan_out_next(store: &Store, tenant: &Tenant, kind: DestinationKind, lease: Lease) -> Result<Option<bool>> {
     let now = store.now();
-    let due = Dispatches::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::DueAt.lte(now));
+    let due = Dispatches::find().filter(Column::LaneId.eq(lease.destination)).filter(Column::DueAt.lte(now));
     let due = due.order_by_asc(Column::DueAt).order_by_asc(Column::Seq).limit(1);
     let Some(due) = due.one(&store.db.read).await? else { return Ok(Some(false)) };
     let of = notification::find_by_id(store, tenant, due.notification_id).await?;
@@ -100,7 +100,7 @@ async fn record_step(
         if lease.lock_destination(txn, now).await?.is_none() {
             return Ok(None);
         }
-        insert_deliveries(txn, tenant, lease.lane, found.told.clone(), now).await?;
+        insert_deliveries(txn, tenant, lease.destination, found.told.clone(), now).await?;
         digest::schedule_digests(txn, tenant, of, &found.digests).await?;
         match last {
             Some(last) => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use entity::ids::Seq;
 
 use super::queries::{AddressSelection, AddressedItem, select_items};
-use crate::destination::{Delivery, Lane, PreparedDelivery};
+use crate::destination::{Delivery, Destination, PreparedDelivery};
 use base::error::Result;
 use domain::notification;
 use domain::notification::NotificationState;
@@ -29,7 +29,7 @@ pub struct DueItem<'a> {
 pub async fn prepare_deliveries<P>(
     store: &Store,
     tenant: &Tenant,
-    lane: &Lane,
+    destination: &Destination,
     due: &[Delivery],
     mut write: impl FnMut(&DueItem<'_>) -> Result<P>,
 ) -> Result<Vec<PreparedDelivery<P>>> {
@@ -38,7 +38,8 @@ pub async fn prepare_deliveries<P>(
     let seqs = sorted_unique(due.iter().filter_map(|of| of.seq));
     let shown = notification::load_for_display(store, tenant, &notifications).await?;
     let now = store.now();
-    let items = select_items(&store.db.read, tenant, lane.kind, AddressSelection::Contacts(&contacts), &seqs, now);
+    let items =
+        select_items(&store.db.read, tenant, destination.kind, AddressSelection::Contacts(&contacts), &seqs, now);
     let items: HashMap<(i64, Seq), AddressedItem> = items
         .fetch_by_name::<AddressedItem>(&store.db.read)
         .await?
@@ -48,7 +49,7 @@ pub async fn prepare_deliveries<P>(
     let there = |delivery: &Delivery| {
         let item = items.get(&(delivery.contact_id, delivery.seq?))?;
         let notification = shown.get(delivery.subject_id?)?;
-        let rule = notification.message_type.delivery_rule(lane.kind)?;
+        let rule = notification.message_type.delivery_rule(destination.kind)?;
         let is_there = notification.status(now) == NotificationState::Published;
         (is_there && item.is_wanted(rule)).then_some((item, notification, rule))
     };

@@ -5,7 +5,7 @@ use entity::ids::{Seq, TypeId};
 use entity::notification::{self, Entity as Notifications};
 use entity::prelude::*;
 
-use crate::destination::{Lane, LogRange};
+use crate::destination::{Destination, LogRange};
 use base::clock::Millis;
 use base::error::Result;
 use domain::catalogue;
@@ -18,7 +18,7 @@ pub async fn schedule_dispatches(
     txn: &Transaction,
     store: &Store,
     tenant: &Tenant,
-    of: &Lane,
+    of: &Destination,
     part: LogRange,
 ) -> Result<()> {
     use notification::Column as Published;
@@ -41,7 +41,7 @@ pub async fn schedule_dispatches(
 }
 
 /// When the destination's first dispatch is due: the beginning of a range of `dispatch_due_at`.
-pub async fn first_due_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-    let first = Dispatches::find().filter(Column::LaneId.eq(lane)).order_by_asc(Column::DueAt).limit(1);
+pub async fn first_due_at(txn: &Transaction, destination: i64) -> Result<Option<Millis>> {
+    let first = Dispatches::find().filter(Column::LaneId.eq(destination)).order_by_asc(Column::DueAt).limit(1);
     Ok(first.select_only().column(Column::DueAt).into_tuple().one(txn).await?)
 }

@@ -1,7 +1,7 @@
 //! Writes letters from items in their current state.
 
 use super::unsubscribe;
-use crate::destination::{Lane, absolute_link};
+use crate::destination::{Destination, absolute_link};
 use crate::dispatch::DueItem;
 use crate::dispatch::digest::DigestContent;
 use base::error::Result;
@@ -29,12 +29,17 @@ pub struct MailMessage {
 }
 
 /// Writes the letter for an item.
-pub(super) fn write_item_letter(store: &Store, tenant: &Tenant, lane: &Lane, due: &DueItem<'_>) -> Result<MailMessage> {
+pub(super) fn write_item_letter(
+    store: &Store,
+    tenant: &Tenant,
+    destination: &Destination,
+    due: &DueItem<'_>,
+) -> Result<MailMessage> {
     let (item, of) = (due.item, due.content);
     let title = of.email_text(TextKind::LetterSubject).unwrap_or_else(|| of.title());
     let body = of.email_text(TextKind::LetterText).or_else(|| of.body()).unwrap_or_default();
     let own_html = of.email_text(TextKind::LetterHtml);
-    let link = of.link().and_then(|link| absolute_link(lane, &link));
+    let link = of.link().and_then(|link| absolute_link(destination, &link));
     let of_type = Some(&due.notification.message_type).filter(|of| !of.mandatory);
     let unsubscribe = of_type.and_then(|of| unsubscribe::unsubscribe_link(store, tenant, item.user_id, of.id));
     let words = MailTexts::for_language(item.locale.as_deref());
@@ -60,11 +65,11 @@ pub(super) fn write_item_letter(store: &Store, tenant: &Tenant, lane: &Lane, due
 pub(super) fn write_digest_letter(
     store: &Store,
     tenant: &Tenant,
-    lane: &Lane,
+    destination: &Destination,
     of: &DigestContent<'_>,
 ) -> Result<MailMessage> {
     let words = MailTexts::for_language(of.locale);
-    let entries: Vec<EmailEntry> = of.items.iter().map(|item| digest_entry(lane, item)).collect();
+    let entries: Vec<EmailEntry> = of.items.iter().map(|item| digest_entry(destination, item)).collect();
     let subject = words.digest_subject(of.many);
     let more = Some(of.many.saturating_sub(entries.len())).filter(|many| *many > 0);
     let more = more.map(|many| words.omitted_line(many)).unwrap_or_default();
@@ -95,7 +100,7 @@ pub(super) fn write_digest_letter(
 }
 
 /// An item with the beginning of its body.
-fn digest_entry(lane: &Lane, of: &ItemContent) -> EmailEntry {
+fn digest_entry(destination: &Destination, of: &ItemContent) -> EmailEntry {
     let body = of.body().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let body = close_directions(&body);
     let body = if character_count(&body) > BEGINNING {
@@ -103,5 +108,5 @@ fn digest_entry(lane: &Lane, of: &ItemContent) -> EmailEntry {
     } else {
         body.into_owned()
     };
-    EmailEntry { title: of.title(), body, link: of.link().and_then(|link| absolute_link(lane, &link)) }
+    EmailEntry { title: of.title(), body, link: of.link().and_then(|link| absolute_link(destination, &link)) }
 }

@@ -8,8 +8,8 @@ mod relay;
 pub mod unsubscribe;
 
 use super::destination::{
-    AttemptOutcome, Delivery, DeliveryEvent, DestinationKind, FailureScope, Lane, Lease, LogRange, PreparedDelivery,
-    Transport,
+    AttemptOutcome, Delivery, DeliveryEvent, Destination, DestinationKind, FailureScope, Lease, LogRange,
+    PreparedDelivery, Transport,
 };
 use super::dispatch::{self, digest};
 use crate::DeliveryContext;
@@ -38,31 +38,31 @@ pub struct MailPayload {
 
 impl Transport for MailTransport {
     const KIND: DestinationKind = DestinationKind::Email;
-    type Parcel = MailPayload;
+    type Payload = MailPayload;
     type Receiver = Result<SmtpRelay, String>;
 
-    fn open_client(context: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
-        relay::open_relay(context, tenant, lane)
+    fn open_client(context: &DeliveryContext, tenant: &Tenant, destination: &Destination) -> Self::Receiver {
+        relay::open_relay(context, tenant, destination)
     }
 
     async fn attempt(
         receiver: &Self::Receiver,
         context: &DeliveryContext,
         id: &str,
-        parcel: MailPayload,
+        payload: MailPayload,
     ) -> AttemptOutcome {
         let relay = match receiver {
             Ok(relay) => relay,
             Err(why) => return AttemptOutcome::without_answer(why),
         };
-        let (of, now) = (parcel.message, context.now());
+        let (of, now) = (payload.message, context.now());
         let letter = OutgoingEmail {
             to: &of.to,
             subject: &of.subject,
             text: &of.text,
             html: Some(&of.html),
             id,
-            at: parcel.tried_at.unwrap_or(now).max(now - UNDER_WAY),
+            at: payload.tried_at.unwrap_or(now).max(now - UNDER_WAY),
             unsubscribe: of.unsubscribe.as_deref(),
             language: of.language.as_deref(),
         };
@@ -74,7 +74,7 @@ impl Transport for MailTransport {
             SmtpFailureKind::Recipient => FailureScope::Contact,
             SmtpFailureKind::Letter => FailureScope::Delivery,
             SmtpFailureKind::Deferred => FailureScope::Deferred,
-            SmtpFailureKind::Later | SmtpFailureKind::Relay | SmtpFailureKind::Refused => FailureScope::Lane,
+            SmtpFailureKind::Later | SmtpFailureKind::Relay | SmtpFailureKind::Refused => FailureScope::Destination,
         };
         AttemptOutcome { status: failure.code, error: Some(failure.told), blame, ..AttemptOutcome::default() }
     }
@@ -83,10 +83,10 @@ impl Transport for MailTransport {
         txn: &Transaction,
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         part: LogRange,
     ) -> Result<()> {
-        dispatch::schedule_dispatches(txn, context, tenant, lane, part).await
+        dispatch::schedule_dispatches(txn, context, tenant, destination, part).await
     }
 
     async fn fan_out(context: &DeliveryContext, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
@@ -95,30 +95,30 @@ impl Transport for MailTransport {
         Ok(Some(expands || makes))
     }
 
-    async fn next_fan_out_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        let both = [dispatch::first_due_at(txn, lane).await?, digest::first_due_at(txn, lane).await?];
+    async fn next_fan_out_at(txn: &Transaction, destination: i64) -> Result<Option<Millis>> {
+        let both = [dispatch::first_due_at(txn, destination).await?, digest::first_due_at(txn, destination).await?];
         Ok(both.into_iter().flatten().min())
     }
 
     async fn prepare_deliveries(
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         due: &[Delivery],
     ) -> Result<Vec<PreparedDelivery<MailPayload>>> {
         let is_digest = |of: &Delivery| of.event == DeliveryEvent::Digest;
         let (digests, items): (Vec<Delivery>, Vec<Delivery>) = due.iter().cloned().partition(is_digest);
-        let items = dispatch::prepare_deliveries(context, tenant, lane, &items, |due| {
-            letter::write_item_letter(context, tenant, lane, due)
+        let items = dispatch::prepare_deliveries(context, tenant, destination, &items, |due| {
+            letter::write_item_letter(context, tenant, destination, due)
         })
         .await?;
-        let digests = digest::prepare_digests(context, tenant, lane, &digests, |of| {
-            letter::write_digest_letter(context, tenant, lane, of)
+        let digests = digest::prepare_digests(context, tenant, destination, &digests, |of| {
+            letter::write_digest_letter(context, tenant, destination, of)
         })
         .await?;
         let (mut items, mut digests) = (items.into_iter(), digests.into_iter());
         let mut next = |of: &Delivery| if is_digest(of) { digests.next() } else { items.next() };
-        let parcel = |of: &Delivery| {
+        let payload = |of: &Delivery| {
             Some(match next(of)? {
                 PreparedDelivery::Ready(message) => {
                     PreparedDelivery::Ready(MailPayload { message, tried_at: of.first_tried_at })
@@ -127,7 +127,7 @@ impl Transport for MailTransport {
                 PreparedDelivery::Later(at) => PreparedDelivery::Later(at),
             })
         };
-        Ok(due.iter().filter_map(parcel).collect())
+        Ok(due.iter().filter_map(payload).collect())
     }
 
     async fn on_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {

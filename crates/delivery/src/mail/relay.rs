@@ -1,11 +1,11 @@
 //! A tenant's mail relay.
 
 use crate::DeliveryContext;
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::prelude::*;
 
 use crate::destination;
-use crate::destination::{DestinationKind, DestinationSettings, Lane, vault_owner};
+use crate::destination::{Destination, DestinationKind, DestinationSettings, vault_owner};
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use outside::mail::SmtpRelay;
@@ -26,13 +26,13 @@ pub struct RelayChange {
 /// Whether any tenant has a relay.
 pub async fn has_relays(db: &Database) -> Result<bool> {
     let relays =
-        Lanes::find().filter(Column::Kind.eq(DestinationKind::Email)).select_only().column(Column::Id).limit(1);
+        Destinations::find().filter(Column::Kind.eq(DestinationKind::Email)).select_only().column(Column::Id).limit(1);
     Ok(relays.into_tuple::<i64>().one(&db.read).await?.is_some())
 }
 
 /// Creates or changes the tenant's relay and makes it due now. A new relay starts at the end of the log. `CONFLICT` if
 /// the server has no key to seal secrets with.
-pub async fn save_relay(context: &DeliveryContext, tenant: &Tenant, change: &RelayChange) -> Result<Lane> {
+pub async fn save_relay(context: &DeliveryContext, tenant: &Tenant, change: &RelayChange) -> Result<Destination> {
     change.settings.check(context, tenant).await?;
     let relay = SmtpRelay::parse(&change.url, &change.from, change.reply_to.as_deref())?;
     context.mail.check_relay(&relay).map_err(|error| error.with_field_prefix("url"))?;
@@ -58,11 +58,15 @@ fn without_credentials(url: &str) -> Result<String> {
 }
 
 /// The relay, opened for sending, or the reason why that fails.
-pub(super) fn open_relay(context: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> Result<SmtpRelay, String> {
+pub(super) fn open_relay(
+    context: &DeliveryContext,
+    tenant: &Tenant,
+    destination: &Destination,
+) -> Result<SmtpRelay, String> {
     let read = || {
-        let url = context.vault.open(&vault_owner(tenant, lane.id), &lane.secret)?;
+        let url = context.vault.open(&vault_owner(tenant, destination.id), &destination.secret)?;
         let url = std::str::from_utf8(url.as_bytes()).map_err(Error::internal)?;
-        SmtpRelay::parse(url, lane.sender.as_deref().unwrap_or_default(), lane.reply_to.as_deref())
+        SmtpRelay::parse(url, destination.sender.as_deref().unwrap_or_default(), destination.reply_to.as_deref())
     };
     read().map_err(|error| {
         tracing::error!(

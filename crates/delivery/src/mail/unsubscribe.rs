@@ -44,7 +44,7 @@ impl UnsubscribeRequest {
 /// The link for a letter. `None` if the settings have no public URL, or the link is too long for a header.
 pub(super) fn unsubscribe_link(store: &Store, tenant: &Tenant, user: UserId, of: TypeId) -> Option<String> {
     let base = store.config.public.url.as_ref()?;
-    let id = tenant.seal.encode(IdKind::Unsubscribe, user.0, of.0);
+    let id = tenant.id_cipher.encode(IdKind::Unsubscribe, user.0, of.0);
     let link = base.page_url(&["unsubscribe", &tenant.code, &id]);
     (link.len() <= URL_BYTES).then_some(link)
 }
@@ -58,7 +58,7 @@ pub async fn find_request(store: &Store, tenant: &str, id: &str) -> Result<Optio
         Err(Error::NotFound { .. }) => return Ok(None),
         found => found?,
     };
-    let Some((user, of)) = tenant.seal.decode(IdKind::Unsubscribe, id) else { return Ok(None) };
+    let Some((user, of)) = tenant.id_cipher.decode(IdKind::Unsubscribe, id) else { return Ok(None) };
     let user = user::load_profiles(store, &tenant, &[UserId(user)]).await?.remove(&UserId(user));
     let (of, catalogue) = (TypeId(of), catalogue::load_current(store, &tenant).await?);
     let types = if of == OF_DIGESTS {

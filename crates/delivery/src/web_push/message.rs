@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::destination::{Lane, absolute_link};
+use crate::destination::{Destination, absolute_link};
 use crate::dispatch::DueItem;
 use base::clock::Millis;
 use base::error::{Error, Result as Done};
@@ -40,14 +40,20 @@ struct MessageJson<'a> {
 }
 
 /// Writes the message for an item.
-pub(super) fn write_payload(tenant: &Tenant, lane: &Lane, due: &DueItem<'_>, now: Millis) -> Done<PushPayload> {
+pub(super) fn write_payload(
+    tenant: &Tenant,
+    destination: &Destination,
+    due: &DueItem<'_>,
+    now: Millis,
+) -> Done<PushPayload> {
     let (item, of) = (due.item, due.content);
     let to = item.endpoint.as_deref().zip(item.push_keys.as_deref());
     let to = to.and_then(|(endpoint, keys)| PushSubscription::from_stored(endpoint, keys));
     let Some(to) = to else { return Ok(Err("the keys of the browser are invalid".to_owned())) };
-    let id = tenant.seal.encode(IdKind::Item, item.user_id.0, item.seq.0);
+    let id = tenant.id_cipher.encode(IdKind::Item, item.user_id.0, item.seq.0);
     // Without a base URL, a path stays a path: the service worker resolves it against its own page.
-    let link = of.link().map(|link| absolute_link(lane, &link).unwrap_or(link)).filter(|link| json_width(link) <= LINK);
+    let link =
+        of.link().map(|link| absolute_link(destination, &link).unwrap_or(link)).filter(|link| json_width(link) <= LINK);
     let title = of.title();
     let title = shorten_trimmed(&title, TITLE, "…", json_width);
     let told = MessageJson {

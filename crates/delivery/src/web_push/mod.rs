@@ -8,7 +8,7 @@ mod message;
 mod sender;
 
 use super::destination::{
-    AttemptOutcome, Delivery, DestinationKind, FailureScope, HostTrust, Lane, Lease, LogRange, PreparedDelivery,
+    AttemptOutcome, Delivery, Destination, DestinationKind, FailureScope, HostTrust, Lease, LogRange, PreparedDelivery,
     Transport,
 };
 use super::dispatch;
@@ -30,11 +30,11 @@ pub struct PushTransport;
 
 impl Transport for PushTransport {
     const KIND: DestinationKind = DestinationKind::WebPush;
-    type Parcel = PushPayload;
+    type Payload = PushPayload;
     type Receiver = Result<VapidSender, String>;
 
-    fn open_client(context: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> Self::Receiver {
-        sender::open_sender(context, tenant, lane)
+    fn open_client(context: &DeliveryContext, tenant: &Tenant, destination: &Destination) -> Self::Receiver {
+        sender::open_sender(context, tenant, destination)
     }
 
     async fn attempt(receiver: &Self::Receiver, context: &DeliveryContext, _: &str, of: PushPayload) -> AttemptOutcome {
@@ -75,29 +75,31 @@ impl Transport for PushTransport {
         txn: &Transaction,
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         part: LogRange,
     ) -> Result<()> {
-        dispatch::schedule_dispatches(txn, context, tenant, lane, part).await
+        dispatch::schedule_dispatches(txn, context, tenant, destination, part).await
     }
 
     async fn fan_out(context: &DeliveryContext, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
         dispatch::fan_out(context, tenant, Self::KIND, lease).await
     }
 
-    async fn next_fan_out_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        dispatch::first_due_at(txn, lane).await
+    async fn next_fan_out_at(txn: &Transaction, destination: i64) -> Result<Option<Millis>> {
+        dispatch::first_due_at(txn, destination).await
     }
 
     async fn prepare_deliveries(
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         due: &[Delivery],
     ) -> Result<Vec<PreparedDelivery<PushPayload>>> {
         let now = context.now();
-        dispatch::prepare_deliveries(context, tenant, lane, due, |due| message::write_payload(tenant, lane, due, now))
-            .await
+        dispatch::prepare_deliveries(context, tenant, destination, due, |due| {
+            message::write_payload(tenant, destination, due, now)
+        })
+        .await
     }
 
     async fn on_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {

@@ -3,14 +3,14 @@
 use crate::DeliveryContext;
 use std::net::IpAddr;
 
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
 
 use super::browser::{delete_browsers_upto, newest_browser_id};
 use crate::destination;
 use crate::destination::{
-    DestinationKind, DestinationSettings, DestinationState, Lane, lock_for_update, reset_failures, vault_owner,
+    Destination, DestinationKind, DestinationSettings, DestinationState, lock_for_update, reset_failures, vault_owner,
 };
 use crate::dispatch;
 use base::error::{Error, Result};
@@ -42,7 +42,7 @@ pub async fn public_key(store: &Store, tenant: &Tenant) -> Result<Option<String>
 
 /// Creates the tenant's sender with a key pair, or changes its settings, and makes it due now. A new sender starts at
 /// the end of the log. `CONFLICT` if the server has no key to seal secrets with.
-pub async fn save_sender(context: &DeliveryContext, tenant: &Tenant, change: &SenderChange) -> Result<Lane> {
+pub async fn save_sender(context: &DeliveryContext, tenant: &Tenant, change: &SenderChange) -> Result<Destination> {
     change.settings.check(context, tenant).await?;
     check_contact(&change.contact)?;
     let pair = VapidKeyPair::generate()?;
@@ -57,7 +57,7 @@ pub async fn save_sender(context: &DeliveryContext, tenant: &Tenant, change: &Se
 }
 
 /// Replaces the key pair. Deletes all browsers, since their subscriptions belong to the old key.
-pub async fn renew_keys(context: &DeliveryContext, tenant: &Tenant) -> Result<Lane> {
+pub async fn renew_keys(context: &DeliveryContext, tenant: &Tenant) -> Result<Destination> {
     let of = destination::get_single(context, tenant, DestinationKind::WebPush).await?;
     let pair = VapidKeyPair::generate()?;
     let before = transaction!(context.db, |txn| {
@@ -79,11 +79,15 @@ pub async fn delete_sender(store: &Store, tenant: &Tenant, id: i64) -> Result<bo
 }
 
 /// The sender, opened for signing, or the reason why that fails.
-pub(super) fn open_sender(context: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> Result<VapidSender, String> {
+pub(super) fn open_sender(
+    context: &DeliveryContext,
+    tenant: &Tenant,
+    destination: &Destination,
+) -> Result<VapidSender, String> {
     let read = || {
-        let private = context.vault.open(&vault_owner(tenant, lane.id), &lane.secret)?;
-        let public = lane.public_key.as_deref().unwrap_or_default();
-        VapidSender::new(private.as_bytes(), public, lane.sender.as_deref().unwrap_or_default())
+        let private = context.vault.open(&vault_owner(tenant, destination.id), &destination.secret)?;
+        let public = destination.public_key.as_deref().unwrap_or_default();
+        VapidSender::new(private.as_bytes(), public, destination.sender.as_deref().unwrap_or_default())
     };
     read().map_err(|error: Error| {
         tracing::error!(tenant = tenant.code, cause = error.log_message(), "the key of Web Push cannot be decrypted");
@@ -94,10 +98,10 @@ pub(super) fn open_sender(context: &DeliveryContext, tenant: &Tenant, lane: &Lan
 fn set_keys(
     context: &DeliveryContext,
     tenant: &Tenant,
-    to: UpdateMany<Lanes>,
+    to: UpdateMany<Destinations>,
     id: i64,
     pair: &VapidKeyPair,
-) -> Result<UpdateMany<Lanes>> {
+) -> Result<UpdateMany<Destinations>> {
     let sealed = context.vault.seal(&vault_owner(tenant, id), &pair.private)?;
     let to = to.col_expr(Column::Secret, Expr::val(sealed));
     Ok(to.col_expr(Column::PublicKey, Expr::val(pair.public.as_str())))

@@ -51,7 +51,7 @@ impl WebhookClient {
             blame: match answer.status {
                 410 => FailureScope::Gone,
                 429 | 502 | 504 => FailureScope::Throttled,
-                _ => FailureScope::Lane,
+                _ => FailureScope::Destination,
             },
         }
     }

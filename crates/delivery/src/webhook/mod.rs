@@ -8,8 +8,8 @@ mod save;
 mod schedule;
 
 use super::destination::{
-    self, AttemptOutcome, DestinationKind, Lane, LogRange, NewDelivery, PreparedDelivery, Transport, insert_deliveries,
-    mark_due,
+    self, AttemptOutcome, Destination, DestinationKind, LogRange, NewDelivery, PreparedDelivery, Transport,
+    insert_deliveries, mark_due,
 };
 use crate::DeliveryContext;
 use base::clock::Millis;
@@ -19,7 +19,7 @@ use store::Store;
 use store::Transaction;
 
 pub use super::destination::{
-    Delivery, DeliveryEvent, DeliveryState, DestinationState, Lane as Endpoint, alarm_settings,
+    Delivery, DeliveryEvent, DeliveryState, Destination as Endpoint, DestinationState, alarm_settings,
 };
 pub use attempt::WebhookClient;
 pub use ping::ping;
@@ -35,11 +35,11 @@ pub struct WebhookTransport;
 
 impl Transport for WebhookTransport {
     const KIND: DestinationKind = DestinationKind::Webhook;
-    type Parcel = Vec<u8>;
+    type Payload = Vec<u8>;
     type Receiver = WebhookClient;
 
-    fn open_client(context: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> WebhookClient {
-        WebhookClient::for_endpoint(context, tenant, lane)
+    fn open_client(context: &DeliveryContext, tenant: &Tenant, destination: &Destination) -> WebhookClient {
+        WebhookClient::for_endpoint(context, tenant, destination)
     }
 
     async fn attempt(receiver: &WebhookClient, context: &DeliveryContext, id: &str, body: Vec<u8>) -> AttemptOutcome {
@@ -50,23 +50,23 @@ impl Transport for WebhookTransport {
         txn: &Transaction,
         _: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         part: LogRange,
     ) -> Result<()> {
-        schedule::schedule_deliveries(txn, tenant, lane, part).await
+        schedule::schedule_deliveries(txn, tenant, destination, part).await
     }
 
     async fn prepare_deliveries(
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         due: &[Delivery],
     ) -> Result<Vec<PreparedDelivery<Vec<u8>>>> {
-        payload::prepare_payloads(context, tenant, lane, due).await
+        payload::prepare_payloads(context, tenant, destination, due).await
     }
 
-    async fn on_disabled(txn: &Transaction, tenant: &Tenant, all: &[Lane], id: i64, now: Millis) -> Result<()> {
-        let hears = |of: &&Lane| {
+    async fn on_disabled(txn: &Transaction, tenant: &Tenant, all: &[Destination], id: i64, now: Millis) -> Result<()> {
+        let hears = |of: &&Destination| {
             of.id != id && of.state == DestinationState::Active && of.events & DeliveryEvent::Disabled.bit() != 0
         };
         for other in all.iter().filter(hears) {

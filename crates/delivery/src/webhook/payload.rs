@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::SecondsFormat;
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -37,7 +37,7 @@ pub(super) async fn prepare_payloads(
     let told = NotificationData { all, is_full: endpoint.is_full };
     let read = read_batches::load_batches(store, tenant, &about(&[DeliveryEvent::Read])).await?;
     let off = about(&[DeliveryEvent::Disabled]);
-    let disabled = Lanes::of_tenant(tenant.id).filter(Column::Id.is_in_list(&store.db.read, &off));
+    let disabled = Destinations::of_tenant(tenant.id).filter(Column::Id.is_in_list(&store.db.read, &off));
     let disabled: Vec<Endpoint> = if off.is_empty() { Vec::new() } else { disabled.all(&store.db.read).await? };
     let disabled: HashMap<i64, Endpoint> = disabled.into_iter().map(|of| (of.id, of)).collect();
     let one = |of: &Delivery| {
@@ -68,7 +68,7 @@ fn format_optional_instant(at: Option<Millis>) -> Value {
 }
 
 fn endpoint_id(tenant: &Tenant, id: i64) -> String {
-    tenant.seal.encode(id_cipher::IdKind::Lane, 0, id)
+    tenant.id_cipher.encode(id_cipher::IdKind::Destination, 0, id)
 }
 
 fn endpoint_data(tenant: &Tenant, of: &Endpoint) -> Value {
@@ -82,7 +82,7 @@ fn endpoint_data(tenant: &Tenant, of: &Endpoint) -> Value {
 
 fn read_items_data(tenant: &Tenant, batch: &[ReadReceipt]) -> Value {
     let item = |of: &ReadReceipt| {
-        let notification = tenant.seal.encode(id_cipher::IdKind::Notification, 0, of.notification);
+        let notification = tenant.id_cipher.encode(id_cipher::IdKind::Notification, 0, of.notification);
         json!({ "notification": notification, "user": of.user, "at": format_instant(of.at) })
     };
     json!({ "items": batch.iter().map(item).collect::<Vec<_>>() })
@@ -121,7 +121,7 @@ impl NotificationData {
     fn routing_fields(&self, tenant: &Tenant, of: &Notification) -> Map<String, Value> {
         let target = of.target.as_ref().map(|target| json!({ "type": target.target_type, "externalId": target.id }));
         Map::from_iter([
-            ("id".into(), tenant.seal.encode(id_cipher::IdKind::Notification, 0, of.id).into()),
+            ("id".into(), tenant.id_cipher.encode(id_cipher::IdKind::Notification, 0, of.id).into()),
             ("kind".into(), kind_name(of.kind).into()),
             ("type".into(), of.message_type.code.as_str().into()),
             ("target".into(), target.into()),

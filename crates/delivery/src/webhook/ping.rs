@@ -4,7 +4,7 @@ use crate::DeliveryContext;
 use std::time::Duration;
 
 use entity::delivery::{ActiveModel, Column, Entity as Deliveries};
-use entity::destination::{self, Entity as Lanes};
+use entity::destination::{self, Entity as Destinations};
 use entity::prelude::*;
 use tokio::time::timeout;
 
@@ -45,7 +45,7 @@ pub async fn ping(context: &DeliveryContext, tenant: &Tenant, id: i64) -> Result
         }
         let is_same = of.pings_since > now - MINUTE;
         let (since, pings) = if is_same { (of.pings_since, of.pings + 1) } else { (now, 1) };
-        let count = Lanes::update_many().col_expr(destination::Column::PingsSince, Expr::val(since));
+        let count = Destinations::update_many().col_expr(destination::Column::PingsSince, Expr::val(since));
         let count = count.col_expr(destination::Column::Pings, Expr::val(pings));
         count.filter(destination::Column::Id.eq(id)).exec(txn).await?;
         let delivery = ActiveModel {
@@ -67,7 +67,7 @@ pub async fn ping(context: &DeliveryContext, tenant: &Tenant, id: i64) -> Result
     })?;
     let prepared = prepare_payloads(context, tenant, &endpoint, std::slice::from_ref(&delivery)).await?.pop();
     let Some(PreparedDelivery::Ready(body)) = prepared else { return Err(Error::internal("a ping has a body")) };
-    let name = tenant.seal.encode(id_cipher::IdKind::Delivery, 0, delivery.id);
+    let name = tenant.id_cipher.encode(id_cipher::IdKind::Delivery, 0, delivery.id);
     // The rest of the request's time is for recording the result and answering.
     let most = Duration::from_millis(context.config.limits.execution_millis * 4 / 5);
     let receiver = WebhookClient::for_endpoint(context, tenant, &endpoint);

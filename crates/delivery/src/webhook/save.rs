@@ -1,7 +1,7 @@
 //! Creates and changes endpoints.
 
 use crate::DeliveryContext;
-use entity::destination::{ActiveModel, Column, Entity as Lanes};
+use entity::destination::{ActiveModel, Column, Entity as Destinations};
 use entity::prelude::*;
 
 use super::{DeliveryEvent, DestinationKind, DestinationState, ENDPOINTS, Endpoint, get_endpoint};
@@ -66,13 +66,15 @@ pub async fn create(context: &DeliveryContext, tenant: &Tenant, change: &Endpoin
             updated_at: Set(now),
             ..Default::default()
         };
-        let id = Lanes::insert(endpoint).exec(txn).await?.last_insert_id;
+        let id = Destinations::insert(endpoint).exec(txn).await?.last_insert_id;
         PendingAudit::set_subjects([id]);
         let sealed = context.vault.seal(&vault_owner(tenant, id), secret.to_text().as_bytes())?;
-        let keep = Lanes::update_many().col_expr(Column::Secret, Expr::val(sealed));
+        let keep = Destinations::update_many().col_expr(Column::Secret, Expr::val(sealed));
         keep.filter(Column::Id.eq(id)).exec(txn).await?;
-        let many =
-            Lanes::of_tenant(tenant.id).filter(Column::Kind.eq(DestinationKind::Webhook)).count_rows(txn).await?;
+        let many = Destinations::of_tenant(tenant.id)
+            .filter(Column::Kind.eq(DestinationKind::Webhook))
+            .count_rows(txn)
+            .await?;
         if usize::try_from(many).unwrap_or(usize::MAX) > ENDPOINTS {
             return Err(Error::Conflict(format!("a tenant has at most {ENDPOINTS} webhook endpoints")));
         }

@@ -5,7 +5,7 @@ use entity::destination::Column;
 use entity::prelude::*;
 
 use crate::destination;
-use crate::destination::{DestinationKind, DestinationSettings, Lane, vault_owner};
+use crate::destination::{Destination, DestinationKind, DestinationSettings, vault_owner};
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
@@ -22,7 +22,7 @@ pub struct AccountChange {
 
 /// Creates or changes the tenant's account and makes it due now. A new account starts at the end of the log. `CONFLICT`
 /// if the server has no key to seal secrets with.
-pub async fn save_account(context: &DeliveryContext, tenant: &Tenant, change: &AccountChange) -> Result<Lane> {
+pub async fn save_account(context: &DeliveryContext, tenant: &Tenant, change: &AccountChange) -> Result<Destination> {
     change.settings.check(context, tenant).await?;
     check_name("appId", &change.app_id)?;
     check_name("secret", &change.secret)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use entity::ids::TypeId;
 
-use crate::destination::{Lane, absolute_link};
+use crate::destination::{Destination, absolute_link};
 use crate::dispatch::DueItem;
 use model::template::TemplateFlaw;
 use model::validate;
@@ -20,7 +20,7 @@ pub(super) struct MessageTemplates(HashMap<TypeId, Result<CompiledWeChatTemplate
 
 impl MessageTemplates {
     /// Writes the message for an item.
-    pub fn write_message(&mut self, lane: &Lane, due: &DueItem<'_>) -> WeChatPayload {
+    pub fn write_message(&mut self, destination: &Destination, due: &DueItem<'_>) -> WeChatPayload {
         let template = due.rule.wechat.as_ref().ok_or("the message type has no WeChat template")?;
         let compiled = self.0.entry(due.item.type_id).or_insert_with(|| template.compile().map_err(template_error));
         let filled = compiled
@@ -33,7 +33,7 @@ impl MessageTemplates {
             to: due.item.address.clone(),
             template: template.id.clone(),
             fields: filled.fields,
-            url: link.and_then(|link| absolute_link(lane, &link)),
+            url: link.and_then(|link| absolute_link(destination, &link)),
         })
     }
 }

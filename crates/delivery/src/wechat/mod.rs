@@ -8,7 +8,7 @@ mod message;
 mod token;
 
 use super::destination::{
-    AttemptOutcome, Delivery, DestinationKind, FailureScope, Lane, Lease, LogRange, PreparedDelivery, Transport,
+    AttemptOutcome, Delivery, Destination, DestinationKind, FailureScope, Lease, LogRange, PreparedDelivery, Transport,
 };
 use super::dispatch;
 use crate::DeliveryContext;
@@ -33,20 +33,20 @@ pub struct WeChatTransport;
 
 impl Transport for WeChatTransport {
     const KIND: DestinationKind = DestinationKind::WeChat;
-    type Parcel = WeChatPayload;
+    type Payload = WeChatPayload;
     type Receiver = AccountTokens;
 
-    fn open_client(_: &DeliveryContext, tenant: &Tenant, lane: &Lane) -> AccountTokens {
-        AccountTokens::for_destination(tenant, lane)
+    fn open_client(_: &DeliveryContext, tenant: &Tenant, destination: &Destination) -> AccountTokens {
+        AccountTokens::for_destination(tenant, destination)
     }
 
     async fn attempt(
         tokens: &AccountTokens,
         context: &DeliveryContext,
         id: &str,
-        parcel: WeChatPayload,
+        payload: WeChatPayload,
     ) -> AttemptOutcome {
-        let message = match parcel {
+        let message = match payload {
             Ok(message) => message,
             Err(why) => {
                 return AttemptOutcome { error: Some(why), blame: FailureScope::Delivery, ..AttemptOutcome::default() };
@@ -72,28 +72,31 @@ impl Transport for WeChatTransport {
         txn: &Transaction,
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         part: LogRange,
     ) -> Result<()> {
-        dispatch::schedule_dispatches(txn, context, tenant, lane, part).await
+        dispatch::schedule_dispatches(txn, context, tenant, destination, part).await
     }
 
     async fn fan_out(context: &DeliveryContext, tenant: &Tenant, lease: Lease) -> Result<Option<bool>> {
         dispatch::fan_out(context, tenant, Self::KIND, lease).await
     }
 
-    async fn next_fan_out_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-        dispatch::first_due_at(txn, lane).await
+    async fn next_fan_out_at(txn: &Transaction, destination: i64) -> Result<Option<Millis>> {
+        dispatch::first_due_at(txn, destination).await
     }
 
     async fn prepare_deliveries(
         context: &DeliveryContext,
         tenant: &Tenant,
-        lane: &Lane,
+        destination: &Destination,
         due: &[Delivery],
     ) -> Result<Vec<PreparedDelivery<WeChatPayload>>> {
         let mut templates = message::MessageTemplates::default();
-        dispatch::prepare_deliveries(context, tenant, lane, due, |due| Ok(templates.write_message(lane, due))).await
+        dispatch::prepare_deliveries(context, tenant, destination, due, |due| {
+            Ok(templates.write_message(destination, due))
+        })
+        .await
     }
 
     async fn on_results(txn: &Transaction, all: &[(&Delivery, &AttemptOutcome)], now: Millis) -> Result<()> {
@@ -104,7 +107,7 @@ impl Transport for WeChatTransport {
 /// Converts a failure of the API into the result of an attempt.
 fn failure_outcome(failure: WeChatFailure, now: Millis) -> AttemptOutcome {
     let blame = match failure.verdict {
-        FailureVerdict::Later | FailureVerdict::Token => FailureScope::Lane,
+        FailureVerdict::Later | FailureVerdict::Token => FailureScope::Destination,
         FailureVerdict::Throttled => FailureScope::Throttled,
         FailureVerdict::Contact => FailureScope::Contact,
         FailureVerdict::Message => FailureScope::Delivery,
@@ -142,8 +145,8 @@ mod tests {
     #[test]
     fn each_verdict_is_somebodys() {
         for (verdict, blame) in [
-            (FailureVerdict::Later, FailureScope::Lane),
-            (FailureVerdict::Token, FailureScope::Lane),
+            (FailureVerdict::Later, FailureScope::Destination),
+            (FailureVerdict::Token, FailureScope::Destination),
             (FailureVerdict::Throttled, FailureScope::Throttled),
             (FailureVerdict::Contact, FailureScope::Contact),
             (FailureVerdict::Message, FailureScope::Delivery),

@@ -7,12 +7,12 @@
 use crate::DeliveryContext;
 use std::fmt::{self, Debug, Formatter};
 
-use entity::destination::{Column, Entity as Lanes};
+use entity::destination::{Column, Entity as Destinations};
 use entity::prelude::*;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::destination::{Lane, vault_owner};
+use crate::destination::{Destination, vault_owner};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
@@ -21,7 +21,7 @@ use store::transaction;
 
 /// The token of an account, shared by all attempts of one run of the delivery loop.
 pub struct AccountTokens {
-    lane: i64,
+    destination: i64,
     /// The owner under which the vault seals the secrets.
     owner: String,
     known: Mutex<TokenState>,
@@ -42,14 +42,14 @@ struct AccessToken {
 
 impl Debug for AccountTokens {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccountTokens").field("lane", &self.lane).finish_non_exhaustive()
+        f.debug_struct("AccountTokens").field("lane", &self.destination).finish_non_exhaustive()
     }
 }
 
 impl AccountTokens {
     /// The token of a destination. It is read when it is first needed.
-    pub(super) fn for_destination(tenant: &Tenant, lane: &Lane) -> Self {
-        Self { lane: lane.id, owner: vault_owner(tenant, lane.id), known: Mutex::default() }
+    pub(super) fn for_destination(tenant: &Tenant, destination: &Destination) -> Self {
+        Self { destination: destination.id, owner: vault_owner(tenant, destination.id), known: Mutex::default() }
     }
 
     /// A token that is valid as far as known, and is not `refused`. Concurrent callers wait for one of them and share
@@ -70,7 +70,7 @@ impl AccountTokens {
         let found = self.load_or_fetch(context, refused).await;
         let found = found.unwrap_or_else(|error| {
             tracing::error!(
-                lane = self.lane,
+                destination = self.destination,
                 cause = error.log_message(),
                 "the access token of a WeChat account cannot be read or stored"
             );
@@ -96,9 +96,9 @@ impl AccountTokens {
         context: &DeliveryContext,
         refused: Option<&str>,
     ) -> Result<Result<AccessToken, WeChatFailure>> {
-        let lane = Lanes::find_by_id(self.lane).one(&context.db.read).await?;
-        let lane = lane.ok_or_else(|| Error::not_found("WeChat account", "with this id"))?;
-        let kept = lane.token.as_ref().zip(lane.token_until).map(|(sealed, until)| {
+        let destination = Destinations::find_by_id(self.destination).one(&context.db.read).await?;
+        let destination = destination.ok_or_else(|| Error::not_found("WeChat account", "with this id"))?;
+        let kept = destination.token.as_ref().zip(destination.token_until).map(|(sealed, until)| {
             let text = self.open_secret(context, sealed)?;
             Ok::<_, Error>(AccessToken { text, until })
         });
@@ -107,8 +107,8 @@ impl AccountTokens {
         if let Some(token) = kept.filter(|of| of.usable_text(context.now(), refused).is_some()) {
             return Ok(Ok(token));
         }
-        let secret = self.open_secret(context, &lane.secret)?;
-        let account = WeChatCredentials { app_id: lane.sender.as_deref().unwrap_or_default(), secret: &secret };
+        let secret = self.open_secret(context, &destination.secret)?;
+        let account = WeChatCredentials { app_id: destination.sender.as_deref().unwrap_or_default(), secret: &secret };
         let mut granted = context.wechat.request_token(&account, TokenRequest::Usual).await;
         if granted.as_ref().is_ok_and(|of| Some(of.token.as_str()) == refused) {
             granted = context.wechat.request_token(&account, TokenRequest::Another).await;
@@ -124,19 +124,24 @@ impl AccountTokens {
                     retry_after: None,
                 }))
             }
-            Ok(granted) => Ok(Ok(self.store_token(context, &lane, granted).await?)),
+            Ok(granted) => Ok(Ok(self.store_token(context, &destination, granted).await?)),
             Err(failure) => Ok(Err(failure)),
         }
     }
 
     /// Stores the token, unless the account was changed meanwhile.
-    async fn store_token(&self, context: &DeliveryContext, lane: &Lane, granted: GrantedToken) -> Result<AccessToken> {
+    async fn store_token(
+        &self,
+        context: &DeliveryContext,
+        destination: &Destination,
+        granted: GrantedToken,
+    ) -> Result<AccessToken> {
         let token = AccessToken { until: context.now() + granted.lasts, text: granted.token };
         let sealed = context.vault.seal(&self.owner, token.text.as_bytes())?;
         transaction!(context.db, |txn| {
-            let to = Lanes::update_many().col_expr(Column::Token, Expr::val(sealed.as_str()));
-            let to = to.col_expr(Column::TokenUntil, Expr::val(token.until)).filter(Column::Id.eq(self.lane));
-            to.filter(Column::UpdatedAt.eq(lane.updated_at)).exec(txn).await?;
+            let to = Destinations::update_many().col_expr(Column::Token, Expr::val(sealed.as_str()));
+            let to = to.col_expr(Column::TokenUntil, Expr::val(token.until)).filter(Column::Id.eq(self.destination));
+            to.filter(Column::UpdatedAt.eq(destination.updated_at)).exec(txn).await?;
             Ok(())
         })?;
         Ok(token)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use entity::delivery::{self, DeliveryEvent, Entity as Deliveries};
-use entity::destination::{Column, DestinationKind, Entity as Lanes};
+use entity::destination::{Column, DestinationKind, Entity as Destinations};
 use entity::ids::{Seq, TenantId, UserId};
 use entity::prelude::*;
 use entity::tally;
@@ -45,7 +45,7 @@ pub(super) async fn write_read_webhooks(txn: &Transaction, tallies: &[tally::Mod
 
 /// The tenant's endpoints that subscribe to `item.read`. They are due from now on.
 async fn wake_endpoints(txn: &Transaction, tenant: TenantId, now: Millis) -> Result<Vec<i64>> {
-    let all = Lanes::of_tenant(tenant)
+    let all = Destinations::of_tenant(tenant)
         .filter(Column::Kind.eq(DestinationKind::Webhook))
         .order_by_asc(Column::Id)
         .select_only();
@@ -53,7 +53,7 @@ async fn wake_endpoints(txn: &Transaction, tenant: TenantId, now: Millis) -> Res
     let wanting = all.into_iter().filter(|(_, events)| events & DeliveryEvent::Read.bit() != 0);
     let wanting: Vec<i64> = wanting.map(|(endpoint, _)| endpoint).collect();
     if !wanting.is_empty() {
-        let due = Lanes::update_of_tenant(tenant).col_expr(Column::DueAt, Expr::val(now));
+        let due = Destinations::update_of_tenant(tenant).col_expr(Column::DueAt, Expr::val(now));
         due.filter(Column::Id.is_in_list(txn, &wanting)).exec(txn).await?;
     }
     Ok(wanting)

@@ -1,7 +1,7 @@
 //! Webhook deliveries for changes without a log entry. The transaction of the change records them.
 
 use entity::delivery::{self, DeliveryEvent, Entity as Deliveries};
-use entity::destination::{Column, DestinationKind, Entity as Lanes};
+use entity::destination::{Column, DestinationKind, Entity as Destinations};
 use entity::prelude::*;
 
 use crate::tenant::Tenant;
@@ -14,7 +14,7 @@ use store::Transaction;
 /// `amend` has locked the tenant's row by now. A worker that disables its endpoint locks the two rows in the other
 /// order, so a deadlock is possible: the database aborts one of the transactions, and the server retries it.
 pub(super) async fn record_text_amendment(txn: &Transaction, tenant: &Tenant, id: i64, now: Millis) -> Result<()> {
-    let all = Lanes::of_tenant(tenant.id)
+    let all = Destinations::of_tenant(tenant.id)
         .filter(Column::Kind.eq(DestinationKind::Webhook))
         .order_by_asc(Column::Id)
         .select_only();
@@ -24,7 +24,7 @@ pub(super) async fn record_text_amendment(txn: &Transaction, tenant: &Tenant, id
     if wanting.is_empty() {
         return Ok(());
     }
-    let due = Lanes::update_of_tenant(tenant.id).col_expr(Column::DueAt, Expr::val(now));
+    let due = Destinations::update_of_tenant(tenant.id).col_expr(Column::DueAt, Expr::val(now));
     due.filter(Column::Id.is_in_list(txn, &wanting)).exec(txn).await?;
     let row = |endpoint: &i64| delivery::ActiveModel {
         tenant_id: Set(tenant.id),

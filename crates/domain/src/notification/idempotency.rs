@@ -34,7 +34,7 @@ impl IdempotencyKey {
         let Some(said) = &input.idempotency_key else { return Ok(None) };
         validate::identifier("idempotencyKey", said)?;
         let kept = match by {
-            PerformedBy::Partner => said.clone(),
+            PerformedBy::Backend => said.clone(),
             PerformedBy::User(id) => {
                 let digest = Sha256::digest(format!("{id}{OF_USERS}{said}"));
                 format!("{OF_USERS}{}", URL_SAFE_NO_PAD.encode(digest))

@@ -75,7 +75,7 @@ impl ImportCounts {
 /// The errors of messages themselves, each with the message's position.
 pub async fn find_invalid(store: &Store, tenant: &Tenant, inputs: &[NotificationInput]) -> Result<Vec<(usize, Error)>> {
     let catalogue = catalogue::load_current(store, tenant).await?;
-    Ok(check_inputs(store, PerformedBy::Partner, &catalogue, inputs))
+    Ok(check_inputs(store, PerformedBy::Backend, &catalogue, inputs))
 }
 
 /// Hashed keys and fingerprints of earlier messages of a file. Hashes, because there may be millions.
@@ -131,7 +131,7 @@ pub async fn import_messages(
                 known => brought.count_message(known),
             }
         }
-        match send(store, tenant, PerformedBy::Partner, &new, |place| format!("inputs[{place}]")).await {
+        match send(store, tenant, PerformedBy::Backend, &new, |place| format!("inputs[{place}]")).await {
             Ok(sent) => {
                 for of in sent {
                     brought.count_message(if of.is_replayed { ImportFate::There } else { ImportFate::New });

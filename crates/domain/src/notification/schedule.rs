@@ -60,7 +60,7 @@ pub(super) async fn store_schedule(
 /// node that dies leaves nothing half done. Safe on all nodes at once. Does nothing while this node's clock and the
 /// database's differ too much. Then other nodes publish, or the notifications wait.
 pub async fn publish_due(store: &Store) -> Result<usize> {
-    if store.agreed.is_in_doubt() {
+    if store.shared_clock.is_in_doubt() {
         return Ok(0);
     }
     let (mut published, mut failures) = (0, TenantFailures::default());

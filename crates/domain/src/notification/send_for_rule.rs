@@ -29,7 +29,7 @@ pub async fn check_sendable(
     path: impl Fn(usize) -> String,
 ) -> Result<()> {
     let catalogue = catalogue::load_current(store, tenant).await?;
-    let refused = check_inputs(store, PerformedBy::Partner, &catalogue, inputs).into_iter();
+    let refused = check_inputs(store, PerformedBy::Backend, &catalogue, inputs).into_iter();
     let mut refused: Vec<(usize, Error)> =
         refused.map(|(place, error)| (place, error.with_field_prefix(&path(place)))).collect();
     refused.extend(grouped::check_groups(store, tenant, inputs, &refused, &path).await?);
@@ -43,7 +43,7 @@ pub async fn prepare_send(store: &Store, tenant: &Tenant, inputs: &[Notification
     }
     let inputs = (inputs, catalogue::load_current(store, tenant).await?);
     let PreparedDrafts { drafts, .. } =
-        prepare_drafts(store, tenant, PerformedBy::Partner, inputs, |place| format!("[{place}]")).await?;
+        prepare_drafts(store, tenant, PerformedBy::Backend, inputs, |place| format!("[{place}]")).await?;
     Ok(PreparedSend(drafts))
 }
 

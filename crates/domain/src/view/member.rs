@@ -28,7 +28,7 @@ const TRIES: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MembershipCaller {
     /// The backend, which has no restrictions.
-    Partner,
+    Backend,
     /// The users themselves, if the code is open.
     Themselves,
 }

@@ -102,14 +102,14 @@ pub async fn export_user(
             (None, None) => break None,
         };
     };
-    let next = next.map(|(list, place)| tenant.seal.encode(id_cipher::IdKind::Export, list as i64, place));
+    let next = next.map(|(list, place)| tenant.id_cipher.encode(id_cipher::IdKind::Export, list as i64, place));
     part.insert("next".into(), next.into());
     Ok(Some(part.into()))
 }
 
 /// Where a part begins.
 fn parse_cursor(tenant: &Tenant, cursor: &str) -> Result<(ExportList, i64)> {
-    let opened = tenant.seal.decode(id_cipher::IdKind::Export, cursor);
+    let opened = tenant.id_cipher.decode(id_cipher::IdKind::Export, cursor);
     let at = opened.and_then(|(list, place)| Some((*ExportList::ALL.get(usize::try_from(list).ok()?)?, place)));
     at.ok_or_else(|| Error::bad_input("after", "is not the `next` of an export"))
 }
@@ -299,7 +299,7 @@ fn channel_preference_json(of: &ChannelPreference) -> Value {
 
 fn item_json(tenant: &Tenant, of: &UserItem) -> Value {
     json!({
-        "notificationId": tenant.seal.encode(id_cipher::IdKind::Notification, 0, of.content.notification),
+        "notificationId": tenant.id_cipher.encode(id_cipher::IdKind::Notification, 0, of.content.notification),
         "type": of.content.message_type.code,
         "title": of.content.title(),
         "body": of.content.body(),
@@ -317,7 +317,7 @@ fn item_json(tenant: &Tenant, of: &UserItem) -> Value {
 
 fn notification_json(tenant: &Tenant, of: &Notification) -> Value {
     json!({
-        "notificationId": tenant.seal.encode(id_cipher::IdKind::Notification, 0, of.id),
+        "notificationId": tenant.id_cipher.encode(id_cipher::IdKind::Notification, 0, of.id),
         "type": of.message_type.code,
         "title": of.content.title,
         "body": of.content.body,

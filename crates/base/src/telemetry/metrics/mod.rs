@@ -78,7 +78,7 @@ pub struct Metrics {
     /// until a relay had accepted it. First attempts only.
     pub delivery_delay: Histogram,
     /// Destinations of all tenants; the same on each node.
-    pub lanes: Family<DestinationLabels, Gauge>,
+    pub destinations: Family<DestinationLabels, Gauge>,
     /// Failed turns of tenants in background tasks.
     pub tenants_passed_over: Counter,
     /// Inboxes that a sync changed or advanced in the log.
@@ -179,7 +179,7 @@ impl Default for Metrics {
             rule_runs: of.register_metric("rule_runs", "Completed runs of rules"),
             deliveries: of.register_metric("deliveries", "Attempted deliveries of all channels"),
             delivery_delay,
-            lanes: of.register_metric("lanes", "Destinations of all channels and tenants"),
+            destinations: of.register_metric("lanes", "Destinations of all channels and tenants"),
             tenants_passed_over: of
                 .register_metric("tenants_passed_over", "Tenants skipped by background tasks after an error"),
             syncs: of.register_metric("syncs", "Inboxes synced with the log"),

@@ -84,12 +84,12 @@ impl NodeBus {
     }
 
     /// Carries notices between this node's hub and the others for as long as it is polled.
-    pub async fn run(&self, hub: &Hub, pulse: &ActivityTracker, metrics: &Metrics) -> Result<()> {
+    pub async fn run(&self, hub: &Hub, activity: &ActivityTracker, metrics: &Metrics) -> Result<()> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(Error::internal)?;
         let link = BusLink {
             hub,
-            pulse,
+            activity,
             metrics,
             node: u64::from_le_bytes(number) >> 11,
             sent: Mutex::new(SentCount { count: 0, last: Instant::now() }),
@@ -124,7 +124,7 @@ impl NodeBus {
 /// This node's end of the bus.
 struct BusLink<'a> {
     hub: &'a Hub,
-    pulse: &'a ActivityTracker,
+    activity: &'a ActivityTracker,
     metrics: &'a Metrics,
     node: u64,
     sent: Mutex<SentCount>,
@@ -178,7 +178,7 @@ impl BusLink<'_> {
             let mut beat = None;
             if told_at.elapsed() >= BEAT {
                 told_at = Instant::now();
-                beat = Some(self.hub.peers.make_heartbeat(self.hub.this_node(), self.pulse, told_at));
+                beat = Some(self.hub.peers.make_heartbeat(self.hub.this_node(), self.activity, told_at));
             } else if notices.is_empty() {
                 continue;
             }

@@ -27,7 +27,7 @@ pub async fn make_deliveries(
     kind: DestinationKind,
     lease: Lease,
 ) -> Result<Option<bool>> {
-    let due = Digests::find().filter(Column::LaneId.eq(lease.lane)).filter(Column::NextAt.lte(store.now()));
+    let due = Digests::find().filter(Column::LaneId.eq(lease.destination)).filter(Column::NextAt.lte(store.now()));
     let due = due.order_by_asc(Column::NextAt).order_by_asc(Column::UserId).limit(USERS).all(&store.db.read).await?;
     if due.is_empty() {
         return Ok(Some(false));
@@ -41,9 +41,9 @@ pub async fn make_deliveries(
             return Ok(None);
         }
         let (users_told, deliveries): (Vec<UserId>, Vec<NewDelivery>) = told.iter().copied().unzip();
-        insert_deliveries(txn, tenant, lease.lane, deliveries, now).await?;
+        insert_deliveries(txn, tenant, lease.destination, deliveries, now).await?;
         let of = |users: &[UserId]| {
-            let of = Digests::update_of_tenant(tenant.id).filter(Column::LaneId.eq(lease.lane));
+            let of = Digests::update_of_tenant(tenant.id).filter(Column::LaneId.eq(lease.destination));
             of.filter(Column::UserId.is_in_list(txn, users))
         };
         of(&users).col_expr(Column::NextAt, Expr::null()).exec(txn).await?;

@@ -25,19 +25,22 @@ pub use prepare::{DigestContent, prepare_digests};
 pub(super) use schedule::schedule_digests;
 
 /// When the destination's first digest is due: the beginning of a range of `digest_next_at`.
-pub async fn first_due_at(txn: &Transaction, lane: i64) -> Result<Option<Millis>> {
-    let first = Digests::find().filter(Column::LaneId.eq(lane)).filter(Column::NextAt.is_not_null());
+pub async fn first_due_at(txn: &Transaction, destination: i64) -> Result<Option<Millis>> {
+    let first = Digests::find().filter(Column::LaneId.eq(destination)).filter(Column::NextAt.is_not_null());
     let first = first.order_by_asc(Column::NextAt).limit(1).select_only().column(Column::NextAt);
     Ok(first.into_tuple().one(txn).await?)
 }
 
 /// Deletes a destination's digest rows, in steps.
-pub(super) async fn delete_rows(store: &Store, tenant: &Tenant, lane: i64) -> Result<()> {
+pub(super) async fn delete_rows(store: &Store, tenant: &Tenant, destination: i64) -> Result<()> {
     loop {
         let many = transaction!(store.db, |txn| {
-            let of = Digests::of_tenant(tenant.id).filter(Column::LaneId.eq(lane)).select_only().column(Column::UserId);
+            let of = Digests::of_tenant(tenant.id)
+                .filter(Column::LaneId.eq(destination))
+                .select_only()
+                .column(Column::UserId);
             let users: Vec<UserId> = of.limit(LIST as u64).into_tuple().all(txn).await?;
-            let gone = Digests::delete_of_tenant(tenant.id).filter(Column::LaneId.eq(lane));
+            let gone = Digests::delete_of_tenant(tenant.id).filter(Column::LaneId.eq(destination));
             gone.filter(Column::UserId.is_in_list(txn, &users)).exec(txn).await?;
             Ok(users.len())
         })?;

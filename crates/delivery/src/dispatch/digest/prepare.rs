@@ -8,7 +8,7 @@ use entity::notification::{Column as Published, Entity as Notifications};
 use entity::prelude::*;
 
 use super::queries::{DigestReader, UnreadItem, select_readers, select_unread};
-use crate::destination::{Delivery, Lane, PreparedDelivery};
+use crate::destination::{Delivery, Destination, PreparedDelivery};
 use base::clock::Millis;
 use base::error::Result;
 use domain::inbox::sync;
@@ -45,14 +45,14 @@ pub struct DigestContent<'a> {
 pub async fn prepare_digests<P>(
     store: &Store,
     tenant: &Tenant,
-    lane: &Lane,
+    destination: &Destination,
     due: &[Delivery],
     mut write: impl FnMut(&DigestContent<'_>) -> Result<P>,
 ) -> Result<Vec<PreparedDelivery<P>>> {
     let mut prepared = Vec::with_capacity(due.len());
     for due in due.chunks(DELIVERIES) {
         let now = store.now();
-        let shelf = DigestBatch::load(store, tenant, lane, due, now).await?;
+        let shelf = DigestBatch::load(store, tenant, destination, due, now).await?;
         let mut served = Vec::new();
         for of in due {
             prepared.push(match shelf.readers.get(&of.contact_id) {
@@ -70,7 +70,7 @@ pub async fn prepare_digests<P>(
             });
         }
         // Items that came after the digest was due are in it, and do not cause another one.
-        record_sent_upto(store, tenant, lane, &served, shelf.upto).await?;
+        record_sent_upto(store, tenant, destination, &served, shelf.upto).await?;
     }
     Ok(prepared)
 }
@@ -88,16 +88,25 @@ struct DigestBatch {
 }
 
 impl DigestBatch {
-    async fn load(store: &Store, tenant: &Tenant, lane: &Lane, due: &[Delivery], now: Millis) -> Result<Self> {
+    async fn load(
+        store: &Store,
+        tenant: &Tenant,
+        destination: &Destination,
+        due: &[Delivery],
+        now: Millis,
+    ) -> Result<Self> {
         let db = &store.db.read;
         let contacts: Vec<i64> = due.iter().map(|of| of.contact_id).collect();
-        let readers: Vec<DigestReader> = select_readers(db, tenant, lane.kind, &contacts).fetch_by_name(db).await?;
+        let readers: Vec<DigestReader> =
+            select_readers(db, tenant, destination.kind, &contacts).fetch_by_name(db).await?;
         let mut users: Vec<UserId> = readers.iter().map(|of| of.user_id).collect();
         users.sort_unstable();
         users.dedup();
         let upto = sync::sync_to_end(store, tenant, &users).await?;
         let mut items: HashMap<UserId, Vec<UnreadItem>> = HashMap::new();
-        for item in select_unread(db, tenant, lane.kind, &users, ITEMS, now).fetch_by_name::<UnreadItem>(db).await? {
+        for item in
+            select_unread(db, tenant, destination.kind, &users, ITEMS, now).fetch_by_name::<UnreadItem>(db).await?
+        {
             items.entry(item.user_id).or_default().push(item);
         }
         let mut seqs: Vec<Seq> = items.values().flatten().map(|item| item.seq).collect();
@@ -125,12 +134,18 @@ impl DigestBatch {
 }
 
 /// Records that the last digest of these users covers the log up to `upto`.
-async fn record_sent_upto(store: &Store, tenant: &Tenant, lane: &Lane, users: &[UserId], upto: Seq) -> Result<()> {
+async fn record_sent_upto(
+    store: &Store,
+    tenant: &Tenant,
+    destination: &Destination,
+    users: &[UserId],
+    upto: Seq,
+) -> Result<()> {
     if users.is_empty() {
         return Ok(());
     }
     transaction!(store.db, |txn| {
-        let of = Digests::update_of_tenant(tenant.id).filter(Column::LaneId.eq(lane.id));
+        let of = Digests::update_of_tenant(tenant.id).filter(Column::LaneId.eq(destination.id));
         let of = of.filter(Column::UserId.is_in_list(txn, users)).filter(Column::UptoSeq.lt(upto));
         of.col_expr(Column::UptoSeq, Expr::val(upto)).exec(txn).await?;
         Ok(())

@@ -71,7 +71,7 @@ async fn sync_in_steps(store: &Store, tenant: &Tenant, users: &[UserId], held: L
                 async { transaction!(store.db, |txn| sync_step(txn, tenant, &behind, held, store.now()).await) };
             let pulled = PendingAudit::without_audit(pulling).await?;
             store.metrics.syncs.inc_by(pulled.moved);
-            store.pulse.record_syncs(tenant.id, pulled.moved);
+            store.activity.record_syncs(tenant.id, pulled.moved);
             store.metrics.items_made.inc_by(pulled.items);
             store.caches.invalidate_users(&behind);
             reached = reached.min(pulled.end);

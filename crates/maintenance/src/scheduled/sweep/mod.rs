@@ -68,10 +68,10 @@ pub fn sweep_all(context: &DeliveryContext) -> BoxFuture<'_, Result<SweepCounts>
 
 async fn sweep_all_inner(context: &DeliveryContext) -> Result<SweepCounts> {
     context.compare_clocks().await?;
-    if context.agreed.is_in_doubt() {
+    if context.shared_clock.is_in_doubt() {
         return Err(Error::Unavailable(format!(
             "{}: nothing is deleted until they agree",
-            context.agreed.describe_difference()
+            context.shared_clock.describe_difference()
         )));
     }
     let now = context.now();
