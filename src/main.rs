@@ -6,10 +6,11 @@ use std::error::Error as _;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use clap::{CommandFactory, Parser};
+
 use base::config::{self, FilesConfig, HostNotFound, LogConfig};
 use base::error::Error;
 use base::telemetry;
-use clap::{CommandFactory, Parser};
 use command::CliCommand;
 
 #[global_allocator]

@@ -60,13 +60,13 @@ const FORGET: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct BackgroundLoops {
     _loops: JoinSet<()>,
-    destinations: Arc<DeliveryWorkers>,
+    workers: Arc<DeliveryWorkers>,
 }
 
 impl BackgroundLoops {
     /// Ends all loops. Deliveries in flight have three seconds.
     pub async fn stop(self) {
-        self.destinations.stop().await;
+        self.workers.stop().await;
     }
 }
 
@@ -123,12 +123,12 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
     spawn_periodic(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
         if app.shared_clock.is_in_doubt() { Ok(()) } else { rules::fail_without_source(&app.rules).await }
     });
-    let destinations = Arc::new(DeliveryWorkers::default());
-    loops.spawn(deliver_on_growth(app.clone(), destinations.clone()));
-    let looking = destinations.clone();
+    let workers = Arc::new(DeliveryWorkers::default());
+    loops.spawn(deliver_on_growth(app.clone(), workers.clone()));
+    let looking = workers.clone();
     spawn_periodic(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
-        let destinations = looking.clone();
-        async move { destinations.start_due(&app.delivery).await }
+        let workers = looking.clone();
+        async move { workers.start_due(&app.delivery).await }
     });
     spawn_periodic(&mut loops, app, CHORES, "could not count the destinations", |app| async move {
         destination::update_metrics(&app).await
@@ -170,7 +170,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
     spawn_periodic(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
         pending_jobs::run_due_jobs(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
-    Ok(BackgroundLoops { _loops: loops, destinations })
+    Ok(BackgroundLoops { _loops: loops, workers })
 }
 
 /// Repeats a task, and logs its failures.
@@ -225,11 +225,11 @@ async fn watch_source(
 }
 
 /// Starts deliveries as soon as a log has grown.
-async fn deliver_on_growth(app: Arc<App>, destinations: Arc<DeliveryWorkers>) {
+async fn deliver_on_growth(app: Arc<App>, workers: Arc<DeliveryWorkers>) {
     loop {
         app.hub.log_advanced().await;
         tokio::time::sleep(GROWTH).await;
-        if let Err(error) = destinations.start_due_for(&app.delivery, app.hub.take_advanced()).await {
+        if let Err(error) = workers.start_due_for(&app.delivery, app.hub.take_advanced()).await {
             tracing::warn!(cause = error.log_message(), "could not look for due deliveries");
         }
     }

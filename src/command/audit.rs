@@ -1,20 +1,20 @@
 //! `tidings audit`: prints the audit log of a tenant as JSON lines.
 
-use base::clock::to_date_time;
-use base::config::ServerConfig;
-use base::error::Result;
 use chrono::{DateTime, Utc};
 use clap::Args;
-use domain::audit::{self, AuditCriteria, AuditRecord, SubjectKind};
-use domain::{tenant, user};
 use entity::ids::UserId;
-use model::actor::{NetworkClass, StaffKind};
-use model::list_page::PageRange;
 use serde_json::json;
-use store::FileAccess;
 
 use super::output::print_line;
 use super::serve::open_existing_app;
+use base::clock::to_date_time;
+use base::config::ServerConfig;
+use base::error::Result;
+use domain::audit::{self, AuditCriteria, AuditRecord, SubjectKind};
+use domain::{tenant, user};
+use model::actor::{NetworkClass, StaffKind};
+use model::list_page::PageRange;
+use store::FileAccess;
 
 /// Entries per page.
 const ENTRIES: usize = 500;

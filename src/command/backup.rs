@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use base::config::DatabaseConfig;
-use base::error::Result;
 use clap::Args;
 
 use super::output::print_result;
+use base::config::DatabaseConfig;
+use base::error::Result;
 
 /// Options of `tidings backup`.
 #[derive(Args)]

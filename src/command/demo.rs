@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use auth::CallerRole;
-use base::config::{AuthConfig, KEY_BYTES, ServerConfig};
-use base::error::{Error, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tidings::demo;
 
 use super::output::print_line;
 use super::serve::{open_app, serve_app};
 use super::token::TokenCommand;
+use auth::CallerRole;
+use base::config::{AuthConfig, KEY_BYTES, ServerConfig};
+use base::error::{Error, Result};
+use tidings::demo;
 
 /// Public, so that backends can sign tokens with it, too. Not used if the operator sets a secret.
 const SECRET: &str = "demo-secret-for-trying-out-only-0000";

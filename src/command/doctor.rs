@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use sea_orm::DbBackend;
+use serde_json::{Value, json};
+
+use super::output::print_line;
 use auth::SignIn;
 use base::clock::SharedClock;
 use base::config::{
@@ -9,18 +13,13 @@ use base::config::{
 };
 use base::error::{Error, Result};
 use base::telemetry;
-use cluster::hub;
-use cluster::invalidation;
+use cluster::{hub, invalidation};
 use delivery::{destination, mail};
 use outside::egress::EgressClient;
 use outside::vault::Vault;
-use sea_orm::DbBackend;
-use serde_json::{Value, json};
 use sources::{DataSource, DataSources, QueryFailure, QueryFailureKind};
 use store::Database;
 use tidings::graphql::PersistedOperations;
-
-use super::output::print_line;
 
 /// What was checked, and the result of each check.
 #[derive(Default)]

@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use base::config::ListenConfig;
-use base::error::{Error, Result};
 use clap::Args;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::output::print_line;
+use base::config::ListenConfig;
+use base::error::{Error, Result};
 
 /// Time limit for connecting and reading the response.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,11 +1,11 @@
 //! `tidings migrate`: applies and reverts migrations.
 
-use base::config::DatabaseConfig;
-use base::error::Result;
 use clap::Args;
-use store::{self, FileAccess, FileLock};
 
 use super::output::{print_line, print_result};
+use base::config::DatabaseConfig;
+use base::error::Result;
+use store::{self, FileAccess, FileLock};
 
 /// Options of `tidings migrate`.
 #[derive(Args)]

@@ -12,9 +12,10 @@ mod post_restore;
 mod serve;
 mod token;
 
+use clap::Subcommand;
+
 use base::config::{LogConfig, ServerConfig};
 use base::error::Result;
-use clap::Subcommand;
 use output::{print_line, print_result};
 use store::FileAccess;
 use tidings::graphql::Schema;

@@ -1,12 +1,12 @@
 //! `tidings restored`: prepares a restored database before it is served.
 
-use base::config::ServerConfig;
-use base::error::Result;
 use clap::Args;
-use store::FileAccess;
 
 use super::output::print_result;
 use super::serve::open_existing_app;
+use base::config::ServerConfig;
+use base::error::Result;
+use store::FileAccess;
 
 /// Default of `--by`.
 const BY: i64 = 10_000_000;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+
 use base::config::ServerConfig;
 use base::error::{Error, Result};
 use store::{self, FileAccess, FileLock};

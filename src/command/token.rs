@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use clap::Args;
+
 use auth::{CallerRole, TokenClaims, issue_token};
 use base::clock::Clock;
 use base::config::AuthConfig;
 use base::error::Result;
-use clap::Args;
 use model::validate;
 
 /// Options of `tidings token`.

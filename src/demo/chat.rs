@@ -5,11 +5,9 @@ use serde_json::json;
 
 use crate::app::App;
 use base::error::Result;
-use domain::catalogue;
-use domain::catalogue::ViewCode;
+use domain::catalogue::{self, ViewCode};
 use domain::tenant::Tenant;
-use domain::view;
-use domain::view::{MembershipCaller, ViewActivity, ViewKey};
+use domain::view::{self, MembershipCaller, ViewActivity, ViewKey};
 
 const CHATS: [(&str, &str, &[&str]); 3] = [
     ("chat", "design", &["ada", "fay", "chen"]),

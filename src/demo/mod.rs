@@ -13,18 +13,12 @@ use serde_json::json;
 use crate::app::App;
 use base::clock::{Clock, to_date_time};
 use base::error::Result;
-use domain::catalogue;
-use domain::catalogue::{ItemTemplate, MessageType, ReadPolicy, SubscriptionPolicy, TargetType};
-use domain::channel;
-use domain::channel::{ActionTarget, ListenerId};
-use domain::notification;
-use domain::notification::{Addressees, NotificationContent, NotificationInput};
-use domain::preference;
-use domain::preference::{PreferenceChange, PreferenceChanges};
-use domain::tenant;
-use domain::tenant::Tenant;
-use domain::user;
-use domain::user::{PerformedBy, ProfileChange};
+use domain::catalogue::{self, ItemTemplate, MessageType, ReadPolicy, SubscriptionPolicy, TargetType};
+use domain::channel::{self, ActionTarget, ListenerId};
+use domain::notification::{self, Addressees, NotificationContent, NotificationInput};
+use domain::preference::{self, PreferenceChange, PreferenceChanges};
+use domain::tenant::{self, Tenant};
+use domain::user::{self, PerformedBy, ProfileChange};
 pub use page::routes;
 
 /// The code of the demo tenant.

@@ -7,10 +7,8 @@ use serde_json::Value;
 
 use crate::app::App;
 use base::error::{Error, Result};
-use domain::catalogue;
-use domain::catalogue::{ItemTemplate, MessageType};
-use domain::channel;
-use domain::channel::{ActionTarget, ListenerId};
+use domain::catalogue::{self, ItemTemplate, MessageType};
+use domain::channel::{self, ActionTarget, ListenerId};
 use domain::tenant::Tenant;
 use domain::user::PerformedBy;
 use rules::{ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RowReport, RuleDefinition};

@@ -1,9 +1,9 @@
 //! Message types, reasons, target types and the follow policy.
 
-use entity::audit_entry;
 use std::sync::Arc;
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
+use entity::audit_entry;
 use entity::ids::TypeId;
 
 use super::context::{ADMIN, CallContext, STAFF};

@@ -14,8 +14,7 @@ use super::scalars::{DateTimeScalar, to_int};
 use super::user::User;
 use auth::CallerRole;
 use base::error::Error;
-use domain::channel;
-use domain::channel::ListenerId;
+use domain::channel::{self, ListenerId};
 use model::{id_cipher, validate};
 
 names!(TopicSubscriptions, "TopicSubscriptionConnection", "TopicSubscriptionEdge");

@@ -7,10 +7,8 @@ use super::account::MutationSubject;
 use super::context::CallContext;
 use super::patch::FieldPatch;
 use base::error::Result;
-use domain::user;
-use domain::user::ProfileChange;
-use model::hours;
-use model::hours::{QuietPeriod, TimeOfDay};
+use domain::user::{self, ProfileChange};
+use model::hours::{self, QuietPeriod, TimeOfDay};
 use model::zone::IanaZone;
 
 /// Daily hours without delivery outside of the inbox.

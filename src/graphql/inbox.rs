@@ -14,13 +14,11 @@ use super::json::JsonScalar;
 use super::scalars::DateTimeScalar;
 use super::user::User;
 use domain::inbox::UserItem;
-use domain::inbox::list;
-use domain::inbox::list::{ItemFilter, PageEnd, PageWindow};
+use domain::inbox::list::{self, ItemFilter, PageEnd, PageWindow};
 use domain::inbox::ranges::InboxSide;
 use domain::notification;
 use model::id_cipher::IdKind;
-use model::list_page;
-use model::list_page::PageRange;
+use model::list_page::{self, PageRange};
 
 names!(Items, "InboxItemConnection", "InboxItemEdge");
 

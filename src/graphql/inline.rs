@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::response_budget::ResponseBudget;
 use async_graphql::indexmap::IndexMap;
 use async_graphql::parser::types::{Field, Selection};
 use async_graphql::registry::Registry;
@@ -12,6 +11,8 @@ use async_graphql::resolver_utils::resolve_container;
 use async_graphql::{ContainerType, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
 use futures_util::future::try_join_all;
 use futures_util::poll;
+
+use super::response_budget::ResponseBudget;
 
 /// An object with fields that are resolved inline, one after the other.
 ///

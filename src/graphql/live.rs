@@ -11,7 +11,6 @@ use super::inbox::{InboxItem, Items, open_cursor};
 use super::inline::InlineObject;
 use super::overview::selected_parts_of;
 use super::view::{InboxView, ViewKeyInput};
-
 use base::error::Error;
 use domain::overview::OverviewRequest;
 

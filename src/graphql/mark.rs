@@ -1,10 +1,10 @@
 //! Marks: state changes of items, by users or by tenants' backends for them.
 
-use entity::audit_entry;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Object, OneofObject, Result};
+use entity::audit_entry;
 use entity::ids::{Seq, UserId};
 
 use super::account::MutationSubject;
@@ -18,8 +18,7 @@ use auth::CallerRole;
 use base::error::Error;
 use domain::catalogue;
 use domain::inbox::item;
-use domain::inbox::mark;
-use domain::inbox::mark::{ItemChange, MarkFilter, MarkOutcome, MarkSelection};
+use domain::inbox::mark::{self, ItemChange, MarkFilter, MarkOutcome, MarkSelection};
 use model::id_cipher::IdKind;
 use model::validate;
 

@@ -60,6 +60,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::live::LiveRooms;
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, OperationType};
 use async_graphql::{
     MergedObject, MergedSubscription, Positioned, Request, Response, SDLExportOptions, Schema as AsyncGraphqlSchema,
@@ -72,7 +73,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::app::App;
-use ::live::LiveRooms;
 use admission::AdmissionControl;
 pub use admission::{AdmittedRequest, PersistedOperations, PublicRoute, RateLimit, RateScope, TokenBucket, sha256_hex};
 use base::error::Error;

@@ -12,8 +12,7 @@ use super::inbox::InboxItem;
 use super::inline::{InlineList, InlineObject};
 use super::scalars::to_int;
 use super::view::InboxView;
-use domain::overview;
-use domain::overview::OverviewRequest;
+use domain::overview::{self, OverviewRequest};
 use model::id_cipher::IdKind;
 use model::overview::VisibleFields;
 

@@ -1,10 +1,10 @@
 //! Preferences: switches that decide about notifications and channels.
 
-use entity::audit_entry;
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
+use entity::audit_entry;
 use entity::ids::UserId;
 use futures_util::FutureExt;
 
@@ -12,8 +12,7 @@ use super::account::MutationSubject;
 use super::catalogue::DeliveryChannel;
 use super::context::{ADMIN, CallContext, STAFF};
 use base::error::Error;
-use domain::preference;
-use domain::preference::{PreferenceChange, PreferenceChanges};
+use domain::preference::{self, PreferenceChange, PreferenceChanges};
 
 /// Where the state of a switch comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enum)]

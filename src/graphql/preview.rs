@@ -12,8 +12,7 @@ use super::send::ContentInput;
 use super::user::find_profiles;
 use base::error::Error;
 use base::text::{close_directions, display_line};
-use domain::catalogue;
-use domain::catalogue::ItemTemplate;
+use domain::catalogue::{self, ItemTemplate};
 use model::template::{TargetVariables, TemplateFlaw, TemplateVariables, TextKind, try_render};
 use model::validate;
 

@@ -13,8 +13,7 @@ use super::overview::CappedCount;
 use super::scalars::{DateTimeScalar, to_int};
 use auth::CallerRole;
 use base::error::Error;
-use domain::notification;
-use domain::notification::{Addressees, NotificationContent, NotificationInput};
+use domain::notification::{self, Addressees, NotificationContent, NotificationInput};
 
 /// Queries before a send.
 #[derive(Default)]

@@ -13,8 +13,7 @@ use super::notification::{NotificationStatus, SentNotification};
 use super::patch::FieldPatch;
 use super::scalars::DateTimeScalar;
 use base::error::Error;
-use domain::notification;
-use domain::notification::{ContentChange, NotificationChange, SentFilter};
+use domain::notification::{self, ContentChange, NotificationChange, SentFilter};
 use model::id_cipher::IdKind;
 
 names!(Notifications, "SentNotificationConnection", "SentNotificationEdge");

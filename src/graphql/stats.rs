@@ -6,8 +6,7 @@ use entity::ids::Seq;
 use super::batch_loader::BatchLoader;
 use super::context::CallContext;
 use super::scalars::{DateTimeScalar, to_int};
-use domain::counters;
-use domain::counters::HourlyCounts;
+use domain::counters::{self, HourlyCounts};
 use domain::notification::Notification;
 
 /// How many users a notification addressed, reached, and was read by.

@@ -1,10 +1,10 @@
 //! Public profiles of users.
 
-use entity::audit_entry::SubjectKind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, OneofObject, Result, SimpleObject};
+use entity::audit_entry::SubjectKind;
 use entity::ids::UserId;
 
 use super::catalogue::DeliveryChannel;
@@ -16,8 +16,7 @@ use super::patch::FieldPatch;
 use super::scalars::DateTimeScalar;
 use super::user_loader::UserLoader;
 use delivery::destination::DestinationKind;
-use domain::user;
-use domain::user::{ContactAddress, ProfileChange, UserProfile};
+use domain::user::{self, ContactAddress, ProfileChange, UserProfile};
 use model::wechat;
 use outside::mail;
 

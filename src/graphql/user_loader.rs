@@ -11,10 +11,8 @@ use tokio::sync::OnceCell;
 use super::context::CallContext;
 use super::view::ViewLoader;
 use base::error::Error;
-use domain::overview;
-use domain::overview::OverviewRequest;
-use domain::user;
-use domain::user::UserProfile;
+use domain::overview::{self, OverviewRequest};
+use domain::user::{self, UserProfile};
 
 type OverviewsByUser = HashMap<UserId, overview::UserOverview>;
 

@@ -1,10 +1,10 @@
 //! Auto-read views.
 
-use entity::audit_entry::SubjectKind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Object, Result, SimpleObject};
+use entity::audit_entry::SubjectKind;
 use entity::ids::UserId;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
@@ -20,11 +20,9 @@ use super::overview::CappedCount;
 use super::scalars::DateTimeScalar;
 use auth::CallerRole;
 use base::error::Error;
-use domain::catalogue;
-use domain::catalogue::ViewCode;
+use domain::catalogue::{self, ViewCode};
 use domain::overview;
-use domain::view;
-use domain::view::{MembershipCaller, ViewActivity, ViewKey, ViewListing};
+use domain::view::{self, MembershipCaller, ViewActivity, ViewKey, ViewListing};
 use model::{id_cipher, validate};
 
 /// A view, by your own strings of 1 to 128 characters each.

@@ -58,8 +58,8 @@ on_every_database! {
         app.service().message("mailed", "ada", "for the relay").await;
         app.service().message("digested", "ada", "for the digest").await;
         app.service().message("direct", "ada", "for the webhook").await;
-        let destinations = delivery::workers::DeliveryWorkers::default();
-        destinations.start_due(&app.app.delivery).await.unwrap();
+        let workers = delivery::workers::DeliveryWorkers::default();
+        workers.start_due(&app.app.delivery).await.unwrap();
         for _ in 0..500 {
             let db = &app.app.db.read;
             let waiting = entity::dispatch::Entity::find().count(db).await.unwrap();

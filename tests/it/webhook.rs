@@ -54,14 +54,14 @@ pub async fn number(app: &TestApp, sql: &str) -> i64 {
 }
 
 /// Delivers until nothing is due or in flight.
-pub async fn settle(app: &TestApp, destinations: &DeliveryWorkers) {
+pub async fn settle(app: &TestApp, workers: &DeliveryWorkers) {
     let now = app.app.now();
     let busy = format!(
         "SELECT COUNT(*) AS many FROM lane e JOIN tenant t ON t.id = e.tenant_id WHERE e.lease_until <> 0 \
          OR (e.state = 0 AND e.open_until <= {now} AND (e.due_at <= {now} OR e.cursor_seq <> t.last_seq))"
     );
     for _ in 0..PATIENCE.as_millis() / 10 {
-        destinations.start_due(&app.app.delivery).await.unwrap();
+        workers.start_due(&app.app.delivery).await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
         if number(app, &busy).await == 0 {
             return;

@@ -1,6 +1,5 @@
 //! The delivery workers of this node, one per destination.
 
-use crate::DeliveryContext;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use super::mail::MailTransport;
 use super::web_push::PushTransport;
 use super::webhook::WebhookTransport;
 use super::wechat::WeChatTransport;
+use crate::DeliveryContext;
 use base::error::Result;
 
 /// The most destinations that this node serves at a time, in total and per tenant.

@@ -9,8 +9,7 @@ use entity::prelude::*;
 
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Ends a session on all nodes, whose cookie would expire at `expires_at`. Idempotent.
 pub async fn end(store: &Store, id: &str, expires_at: Millis) -> Result<()> {

@@ -6,6 +6,7 @@
 //! seconds. Where they meet, the row lock makes them take turns.
 
 use entity::ids::TenantId;
+pub use entity::job::JobKind;
 use entity::job::{self, ActiveModel, Column};
 use entity::prelude::*;
 use sea_orm::sea_query::ExprTrait;
@@ -13,10 +14,7 @@ use sea_orm::sea_query::ExprTrait;
 use super::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::Transaction;
-
-pub use entity::job::JobKind;
+use store::{Store, Transaction};
 
 /// The most due jobs that one query returns.
 const JOBS: u64 = 100;

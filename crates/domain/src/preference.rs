@@ -7,23 +7,20 @@ use entity::action::{Column as ActionColumn, Entity as Action};
 use entity::default_preference::{self, Entity as DefaultPreference};
 use entity::destination::DestinationKind;
 use entity::ids::UserId;
+pub use entity::preference::PreferenceScope;
 use entity::preference::{Column, Entity as Own};
 use entity::prelude::*;
 use sea_orm::Iterable;
 use sea_orm::sea_query::ExprTrait;
 
-use super::catalogue::action;
-use super::catalogue::{Catalogue, increment_version, load_current};
+use super::catalogue::{Catalogue, action, increment_version, load_current};
 use super::inbox::sync;
 use super::tenant::Tenant;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
 use model::catalogue::{MessageType, unknown_type};
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
-
-pub use entity::preference::PreferenceScope;
+use store::{Store, Transaction, transaction};
 
 /// The most preferences of each kind in one call, and the most action preferences of a user.
 const CHANGES: usize = 1000;

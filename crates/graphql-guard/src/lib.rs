@@ -16,9 +16,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use async_graphql::parser;
 use async_graphql::parser::types::{ExecutableDocument, OperationDefinition, OperationType, Selection};
-use async_graphql::{Name, Positioned, Request, ServerError, Variables};
+use async_graphql::{Name, Positioned, Request, ServerError, Variables, parser};
 use async_graphql_value::ConstValue;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};

@@ -5,7 +5,8 @@
 
 use async_graphql::parser::types::{BaseType, OperationDefinition, Type};
 use async_graphql::{Name, Variables};
-use async_graphql_value::{ConstValue, indexmap::IndexMap};
+use async_graphql_value::ConstValue;
+use async_graphql_value::indexmap::IndexMap;
 
 use crate::types::{InputField, SchemaTypeKind, SchemaTypes};
 use crate::{DocumentRefusal, ScalarValidators};

@@ -11,12 +11,10 @@ use futures_util::FutureExt;
 
 use super::new_items::{NewItemsRange, load_new_items};
 use base::error::{Error, Result};
-use domain::inbox::UserItem;
-use domain::inbox::freshness;
+use domain::inbox::{UserItem, freshness};
 use domain::tenant::{Tenant, TenantContext, load_head};
 use domain::user;
-use store::Store;
-use store::{BatchLimits, Batcher, Principal};
+use store::{BatchLimits, Batcher, Principal, Store};
 
 /// Inboxes per statement when reading start positions.
 const PLACES: usize = 256;

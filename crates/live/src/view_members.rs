@@ -19,8 +19,7 @@ use super::view_queue::{DueUsers, ViewQueue};
 use base::error::Result;
 use base::telemetry::metrics::Metrics;
 use cluster::hub::Notice;
-use domain::view;
-use domain::view::{MemberPosition, ViewState};
+use domain::view::{self, MemberPosition, ViewState};
 use store::Store;
 
 /// Users per read of all their views, regardless of how many views each has.

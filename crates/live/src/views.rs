@@ -11,8 +11,7 @@ use super::rooms::LiveRooms;
 use super::session::{RoomSession, join_room_with};
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
-use domain::view;
-use domain::view::{UserView, ViewKey, ViewState};
+use domain::view::{self, UserView, ViewKey, ViewState};
 use store::Store;
 
 /// The changed views that a session receives.

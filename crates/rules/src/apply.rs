@@ -11,12 +11,10 @@ use super::claim::{RuleClaim, RunCounts};
 use super::{ResolvePolicy, RowAudience, RuleDefinition};
 use base::error::{Error, Result};
 use domain::catalogue;
-use domain::notification;
-use domain::notification::{Addressees, NotificationContent, NotificationInput, PreparedSend, RuleOrigin};
+use domain::notification::{self, Addressees, NotificationContent, NotificationInput, PreparedSend, RuleOrigin};
 use domain::tenant::Tenant;
 use model::rule::{DiffOptions, ResultRow, RowDiff, StoredRow, diff_rows, id_text, row_name};
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Rows per step.
 const STEP: usize = 200;

@@ -12,12 +12,10 @@ use base::clock::Millis;
 use base::error::{Error, Result};
 use base::telemetry::metrics::RuleRunLabels;
 use base::text::{character_count, shorten_text};
-use domain::notification;
-use domain::notification::NotificationContent;
+use domain::notification::{self, NotificationContent};
 use domain::tenant::Tenant;
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// How long a run may be silent, in milliseconds, before another node takes the rule over.
 const LEASE: Millis = 10_000;

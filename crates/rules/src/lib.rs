@@ -28,24 +28,23 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use entity::prelude::*;
+pub use entity::rule::RuleStatus;
 use entity::rule::{self, Column, Entity as RuleTable};
+pub use entity::rule_run::{Model as Run, RunOutcome};
 
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
-use model::validate;
-use sources::DataSources;
-use store::Store;
-
-pub use entity::rule::RuleStatus;
-pub use entity::rule_run::{Model as Run, RunOutcome};
 pub use list::{count_known_rows, list_open, list_runs};
 pub use model::alarm::AlarmTarget;
 pub use model::rule::{
     ColumnValues, FirstRun, PlaceholderText, ResolvePolicy, RowAudience, RuleDefinition, ScheduledScan,
 };
+use model::validate;
 pub use report::{RowReport, apply_report};
 pub use save::{delete, pause, resume, save};
 pub use scan::{RuleScanner, fail_without_source, mark_source_due, run_now};
+use sources::DataSources;
+use store::Store;
 pub use trial::{SampleNotification, TrialResult, run_trial};
 
 /// The store, and the databases that rules read.

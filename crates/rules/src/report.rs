@@ -14,8 +14,7 @@ use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use model::rule::{ResultRow, prepare_rows};
 use model::validate;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// The most rows of one call.
 const ROWS: usize = 10_000;

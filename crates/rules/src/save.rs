@@ -1,6 +1,5 @@
 //! Saves, pauses, resumes and deletes rules.
 
-use crate::RuleContext;
 use std::sync::Arc;
 
 use entity::ids::Seq;
@@ -11,15 +10,14 @@ use entity::rule_run::{self, Entity as Runs};
 
 use super::scan::find_source;
 use super::{FirstRun, RULES, Rule, find_by_code};
+use crate::RuleContext;
 use base::error::{Error, Result};
-use domain::catalogue;
-use domain::notification;
 use domain::tenant::Tenant;
+use domain::{catalogue, notification};
 use model::catalogue::unknown_type;
 use model::rule::RuleDefinition;
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Rows per step of a deletion.
 const STEP: u64 = 200;

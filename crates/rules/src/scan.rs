@@ -1,6 +1,5 @@
 //! Scans: rows that the server reads on a schedule, when a source has news, or on request.
 
-use crate::RuleContext;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,14 +15,13 @@ use tokio::task::JoinSet;
 use super::apply::{ApplyMode, ApplyOutcome, apply_rows};
 use super::claim::{ClaimReason, RuleClaim, RunCounts, RunEnd, claim_lost_error, claim_now, claim_rule};
 use super::{Run, RunOutcome, ScheduledScan, find_by_code};
+use crate::RuleContext;
 use base::clock::{Millis, to_date_time};
 use base::error::{Error, Result, redact_quoted};
-use domain::tenant;
-use domain::tenant::Tenant;
+use domain::tenant::{self, Tenant};
 use model::rule::prepare_rows;
 use sources::{DataSource, QueryFailure, QueryFailureKind, QueryRows, SourceQuery};
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Due rules read at once.
 const RULES: u64 = 10;

@@ -1,6 +1,5 @@
 //! Trial runs: show what a rule would do, without doing it.
 
-use crate::RuleContext;
 use std::collections::{HashMap, HashSet};
 
 use entity::ids::ChannelId;
@@ -12,21 +11,18 @@ use super::apply::{check_rows, load_known, row_input};
 use super::save::check_definition;
 use super::scan::{find_source, scan_query, truncated_error};
 use super::{ColumnValues, FirstRun, Rule, RuleDefinition, ScheduledScan, queries};
+use crate::RuleContext;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::audit;
-use domain::catalogue;
-use domain::catalogue::MessageType;
-use domain::channel;
-use domain::channel::ActionTarget;
+use domain::catalogue::{self, MessageType};
+use domain::channel::{self, ActionTarget};
 use domain::notification::Addressees;
 use domain::tenant::Tenant;
 use model::rule::{ResultRow, RowDiff, diff_rows, prepare_rows};
-use model::template;
-use model::template::{TargetVariables, TemplateVariables, TextKind};
+use model::template::{self, TargetVariables, TemplateVariables, TextKind};
 use model::validate;
-use store::PendingAudit;
-use store::Store;
+use store::{PendingAudit, Store};
 
 /// The most samples.
 const SHOWN: usize = 100;

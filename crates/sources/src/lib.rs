@@ -27,15 +27,14 @@ use base::config::{EnvironmentLookup, SourceSettings, SourcesConfig};
 use base::error::{Error, Result};
 use base::fair_semaphore::{FairPermit, FairSemaphore};
 pub use driver::SourceCheck;
-pub use failure::{QueryFailure, QueryFailureKind};
-pub use query_rows::QueryRows;
-pub use scan_statement::SourceKind;
-
 use driver::{LeasedConnection, SourceServer};
+pub use failure::{QueryFailure, QueryFailureKind};
 use listener::SourceListener;
 use mysql::MySqlSource;
 use postgres::PostgresSource;
+pub use query_rows::QueryRows;
 use query_rows::RowCollector;
+pub use scan_statement::SourceKind;
 use scan_statement::{RuleParameter, ScanStatement};
 use sqlite::{OwnedQuery, ScanDeadline, SqliteSource};
 

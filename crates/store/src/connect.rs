@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxMySqlConnector, SqlxPostgresConnector, SqlxSqliteConnector};
+use sqlx::ConnectOptions;
 use sqlx::mysql::MySqlConnectOptions;
+use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, pool::PoolOptions};
 
-use super::Database;
 use super::any_pool::AnyPool;
-use super::encoding;
 use super::file_lock::{parent_folder, sqlite_path};
 use super::host_urls::urls_by_host;
 use super::lineage::{DatabaseLineage, LineageFence};
 use super::pool::ConnectionPool;
-use super::pooler;
+use super::{Database, encoding, pooler};
 use base::config::DatabaseConfig;
 use base::error::{DatabaseFailure, Error, Result, driver_message};
 

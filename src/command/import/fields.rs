@@ -1,10 +1,11 @@
 //! The values of a line, by column.
 
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+
 use base::clock::{self, Millis};
 use base::error::{Error, Result};
 use base::json::has_reserved_key;
-use clap::ValueEnum;
-use serde_json::{Map, Value};
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

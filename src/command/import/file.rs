@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::error::{Error, Result};
-use base::json::has_reserved_key;
 use serde_json::{Map, Value};
 
 use super::fields::{FileFormat, LineFields};
 use super::strict::{MisplacedQuote, StrictCsvReader};
+use base::error::{Error, Result};
+use base::json::has_reserved_key;
 
 /// Maximum bytes of a line, or of a record that spans several lines.
 const LINE: usize = 1024 * 1024;

@@ -14,18 +14,18 @@ mod users;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base::config::ServerConfig;
-use base::error::{Error, Result};
 use clap::{Args, ValueEnum};
-use domain::tenant::{self, TenantContext};
-use store::FileAccess;
 use tokio::time::sleep;
 
 use super::output::{print_progress, print_result};
 use super::serve::open_existing_app;
+use base::config::ServerConfig;
+use base::error::{Error, Result};
+use domain::tenant::{self, TenantContext};
 use fields::FileFormat;
 use file::{ImportFile, ImportLines};
 use notifications::NotificationImport;
+use store::FileAccess;
 use subscriptions::SubscriptionImport;
 use table::ImportTable;
 use users::UserImport;

@@ -1,5 +1,7 @@
 //! Earlier notifications, with their read and archived state.
 
+use super::fields::LineFields;
+use super::table::{ImportTable, rename_field};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::channel::ActionTarget;
@@ -7,9 +9,6 @@ use domain::notification::{
     self, Addressees, ImportCounts, ImportedState, NotificationContent, NotificationInput, SeenMessages,
 };
 use domain::tenant::TenantContext;
-
-use super::fields::LineFields;
-use super::table::{ImportTable, rename_field};
 
 /// Counts of the import.
 #[derive(Default)]

@@ -1,11 +1,10 @@
 //! Subscriptions of users to actions on targets.
 
+use super::fields::LineFields;
+use super::table::{ImportTable, rename_field};
 use base::error::{Error, Result};
 use domain::channel::{self, ActionChoice, ActionTarget, SubscriptionRequest};
 use domain::tenant::TenantContext;
-
-use super::fields::LineFields;
-use super::table::{ImportTable, rename_field};
 
 /// Counts of the import.
 #[derive(Default)]

@@ -1,9 +1,8 @@
 //! What the import needs to know about a kind of file.
 
+use super::fields::LineFields;
 use base::error::{Error, Result};
 use domain::tenant::TenantContext;
-
-use super::fields::LineFields;
 
 /// A kind of file.
 pub trait ImportTable: Default {

@@ -4,16 +4,16 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
+use entity::ids::UserId;
+
+use super::fields::LineFields;
+use super::table::ImportTable;
 use base::error::{Error, Result};
 use delivery::destination::DestinationKind;
 use domain::channel;
 use domain::tenant::TenantContext;
 use domain::user::{self, ContactAddress, ProfileChange, UserProfile};
-use entity::ids::UserId;
 use outside::mail;
-
-use super::fields::LineFields;
-use super::table::ImportTable;
 
 /// Counts of the import.
 #[derive(Default)]

@@ -9,8 +9,7 @@ use crate::graphql::connection::{PageArguments, ScannedConnection, names, row_co
 use crate::graphql::context::{CallContext, STAFF};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
 use crate::graphql::user::User;
-use delivery::destination;
-use delivery::destination::{Delivery, DeliveryEvent, DeliveryState, DestinationKind};
+use delivery::destination::{self, Delivery, DeliveryEvent, DeliveryState, DestinationKind};
 use domain::user;
 use model::id_cipher;
 

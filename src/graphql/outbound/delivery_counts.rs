@@ -8,8 +8,7 @@ use super::delivery::OutboundChannel;
 use crate::graphql::batch_loader::BatchLoader;
 use crate::graphql::context::CallContext;
 use crate::graphql::scalars::to_int;
-use delivery::destination;
-use delivery::destination::{DeliveryCounts, DestinationKind};
+use delivery::destination::{self, DeliveryCounts, DestinationKind};
 
 /// Delivery counts of a notification for one channel.
 #[derive(Clone, Copy, Debug, SimpleObject)]

@@ -9,10 +9,8 @@ use super::webhook_input::OutboundAlarmInput;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
-use delivery::destination;
-use delivery::destination::{DeliveryState, DestinationKind, DestinationSettings};
-use delivery::dispatch;
-use delivery::mail;
+use delivery::destination::{self, DeliveryState, DestinationKind, DestinationSettings};
+use delivery::{dispatch, mail};
 
 /// The SMTP server that sends the tenant's mail.
 pub struct MailRelay(Box<destination::Destination>);

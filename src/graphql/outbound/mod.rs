@@ -13,11 +13,10 @@ use async_graphql::ID;
 
 use super::context::CallContext;
 use base::error::{Error, Result};
-use model::id_cipher::IdKind;
-
 pub use delivery::{DeliveryMutation, DeliveryQuery, OutboundDelivery};
 pub use delivery_counts::{DeliveryCountLoader, NotificationDeliveries};
 pub use mail::{MailMutation, MailQuery, MailRelay};
+use model::id_cipher::IdKind;
 pub use web_push::{PushMutation, PushQuery, WebPush};
 pub use webhook::{WebhookEndpoint, WebhookMutation, WebhookQuery};
 pub use wechat::{WeChatAccount, WeChatMutation, WeChatQuery};

@@ -11,8 +11,7 @@ use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::json::JsonScalar;
 use crate::graphql::scalars::to_int;
-use delivery::destination;
-use delivery::destination::{DeliveryState, DestinationKind, DestinationSettings};
+use delivery::destination::{self, DeliveryState, DestinationKind, DestinationSettings};
 use delivery::web_push;
 
 /// The sender of messages to users' browsers, by the push services that the browsers chose.

@@ -4,8 +4,7 @@ use async_graphql::{Enum, InputObject};
 
 use crate::graphql::patch::FieldPatch;
 use base::error::Result;
-use delivery::webhook;
-use delivery::webhook::EndpointChange;
+use delivery::webhook::{self, EndpointChange};
 use model::alarm::AlarmTarget;
 
 /// Kinds of events.

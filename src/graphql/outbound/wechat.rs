@@ -9,10 +9,8 @@ use super::webhook_input::OutboundAlarmInput;
 use crate::graphql::catalogue::DeletePayload;
 use crate::graphql::context::{ADMIN, CallContext};
 use crate::graphql::scalars::{DateTimeScalar, to_int};
-use delivery::destination;
-use delivery::destination::{DeliveryState, DestinationKind, DestinationSettings};
-use delivery::dispatch;
-use delivery::wechat;
+use delivery::destination::{self, DeliveryState, DestinationKind, DestinationSettings};
+use delivery::{dispatch, wechat};
 
 /// The WeChat official account that sends template messages to the users who follow it.
 pub struct WeChatAccount(Box<destination::Destination>);

@@ -10,18 +10,16 @@ mod trial;
 use async_graphql::{Context, ID, Object, Result};
 use entity::audit_entry::SubjectKind;
 
+use self::source::RuleSource;
 use super::catalogue::DeletePayload;
 use super::context::{ADMIN, CallContext, STAFF};
-
-use self::source::RuleSource;
 use base::error::Error;
 use input::NotificationRuleInput;
 use model::id_cipher::IdKind;
+pub use object::NotificationRule;
 use report::ReportRuleRowsInput;
 use run::RuleRun;
 use trial::TryRulePayload;
-
-pub use object::NotificationRule;
 
 #[derive(Default)]
 pub struct RuleQuery;

@@ -36,8 +36,8 @@ on_every_database! {
         for title in ["1", "2", "3", "4", "5", "6"] {
             app.admin().announce("news", everyone(), title).await;
         }
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(letters(&relay).len(), 120, "the others have all of theirs, and no time has passed");
         assert_relay_is_well(app).await;
         for (tries, pause) in (1..).zip(PAUSES) {
@@ -47,11 +47,11 @@ on_every_database! {
                 assert!(waiting.iter().all(is_so) && waiting.len() == 6, "{waiting:?}");
             }
             app.advance(TimeDelta::seconds(pause / 3));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             let early = of(app, "full").await;
             assert!(early.iter().all(|of| of["attemptCount"] == tries), "not before the pause is over: {early:?}");
             app.advance(TimeDelta::seconds(pause - pause / 3 + 1));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
         }
         let mut ids = Vec::new();
         for (user, said) in [("full", "4.2.2 full"), ("grey", "4.7.1 greylisted")] {
@@ -68,7 +68,7 @@ on_every_database! {
         relay.be_kind();
         let again = "mutation($ids: [ID!]!) { replayOutboundDeliveries(select: { ids: $ids }) { replayedCount } }";
         app.service().ask(again, json!({ "ids": ids })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay).len(), 132);
     }
 
@@ -78,21 +78,21 @@ on_every_database! {
         define(app, "news", "ALWAYS", 20 * 24 * 60).await;
         address(app, &["ada"]).await;
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         app.advance(TimeDelta::days(20));
         let first_at = app.now();
         for (asks, says) in [(Asks::Rcpt, "450 4.2.1 greylisted"), (Asks::Text, "451 4.3.0 not now")] {
             relay.on(asks, Reply::says(says));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             relay.be_kind();
             app.advance(TimeDelta::minutes(2));
         }
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let again = "mutation($ids: [ID!]!) { replayOutboundDeliveries(select: { ids: $ids }) { replayedCount } }";
         app.advance(TimeDelta::days(3));
         app.service().ask(again, json!({ "ids": [of(app, "ada").await[0]["id"]] })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let dates = relay.got().into_iter().map(|got| DateTime::parse_from_rfc2822(&got.header("date").unwrap()).unwrap().timestamp());
         let dates: Vec<i64> = dates.collect();
         assert_eq!(dates, [first_at.timestamp(), app.now().timestamp()]);

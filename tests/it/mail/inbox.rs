@@ -71,21 +71,21 @@ on_every_database! {
         app.service().remind("news", "7", "comment", Some("ada"), "reminder").await;
         let soon = (app.now() + TimeDelta::minutes(1)).to_rfc3339();
         announce(&by, json!({ "publishAt": soon, "audience": { "users": ["ben"] }, "content": { "title": "scheduled" } })).await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(letters(&relay), Vec::<String>::new(), "not before it is due");
         app.advance(TimeDelta::minutes(1));
         publish_due(&app.app).await.unwrap();
         app.advance(TimeDelta::minutes(4));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let first = ["ada: everyone", "ada: named", "ben: everyone", "ben: team", "eve: everyone", "eve: message", "eve: reminder"];
         assert_eq!(letters(&relay), first);
         app.advance(TimeDelta::minutes(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay).len(), 8, "{:?}", letters(&relay));
         assert!(letters(&relay).contains(&"ben: scheduled".to_owned()));
         app.advance(TimeDelta::days(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay).len(), 8, "each comes once");
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM dispatch").await, 0);
         let all = deliveries(app, json!({ "channel": "EMAIL", "user": "ben" })).await;
@@ -135,10 +135,10 @@ on_every_database! {
         define(app, "news", "IF_UNREAD", 0).await;
         address(app, &["ada", "gone"]).await;
         relay.on_letters_to("gone@users.example", Asks::Rcpt, Reply::says("550 5.1.1 <gone@users.example> nobody here"));
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         for title in ["1", "2", "3", "4"] {
             app.admin().announce("news", everyone(), title).await;
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
         }
         assert_eq!(letters(&relay), ["ada: 1", "ada: 2", "ada: 3", "ada: 4"]);
         let dead = deliveries(app, json!({ "states": ["DEAD"] })).await;
@@ -152,7 +152,7 @@ on_every_database! {
         relay.be_kind();
         address(app, &["gone"]).await;
         app.admin().announce("news", everyone(), "5").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay).last().unwrap(), "gone: 5");
     }
 
@@ -163,15 +163,15 @@ on_every_database! {
         address(app, &["ada", "ben"]).await;
         relay.on(Asks::Text, Reply::says("451 4.3.0 not now"));
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         let waiting = deliveries(app, json!({ "states": ["PENDING"] })).await;
         assert_eq!(waiting.len(), 2);
         assert!(waiting.iter().all(|of| of["lastStatus"] == 451 && of["lastError"].is_string()), "{waiting:?}");
         app.user("ben").mark("markRead", json!({ "matching": {} })).await;
         relay.be_kind();
         app.advance(TimeDelta::minutes(2));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay), ["ada: 1"], "ben has read it meanwhile");
         let done = deliveries(app, json!({})).await;
         assert_eq!(done.len(), 1);
@@ -179,11 +179,11 @@ on_every_database! {
         assert_eq!(relay.got()[0].header("message-id"), Some(id));
         let again = "mutation($ids: [ID!]!) { replayOutboundDeliveries(select: { ids: $ids }) { replayedCount } }";
         app.service().ask(again, json!({ "ids": [done[0]["id"]] })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(relay.got()[0].header("message-id"), relay.got()[1].header("message-id"));
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         app.service().ask(again, json!({ "ids": [done[0]["id"]] })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let kept = deliveries(app, json!({})).await;
         assert_eq!(relay.got().len(), 2, "she has read it");
         assert_eq!((&kept[0]["state"], &kept[0]["lastStatus"]), (&json!("DELIVERED"), &json!(250)), "it was delivered before");
@@ -206,8 +206,8 @@ on_every_database! {
         drop(dying);
         relay.be_kind();
         app.advance(TimeDelta::seconds(31));
-        let destinations = DeliveryWorkers::default();
-        destinations.start_due(&app.app.delivery).await.unwrap();
+        let workers = DeliveryWorkers::default();
+        workers.start_due(&app.app.delivery).await.unwrap();
         let open = "SELECT COUNT(*) AS many FROM delivery WHERE state <> 2";
         for _ in 0..crate::support::PATIENCE.as_millis() / 10 {
             if number(app, open).await == 0 {

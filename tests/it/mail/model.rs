@@ -150,7 +150,7 @@ on_every_database! {
             define(app, kind, "IF_UNREAD", MINUTES).await;
         }
         let relay = people(app).await;
-        let (mut dice, destinations, mut before) = (Dice(7), DeliveryWorkers::default(), Vec::new());
+        let (mut dice, workers, mut before) = (Dice(7), DeliveryWorkers::default(), Vec::new());
         let (mut world, mut model, mut put_off) = (World::default(), Letters::default(), 0);
         for round in 0..16 {
             for number in 0..10 {
@@ -160,10 +160,10 @@ on_every_database! {
                 }
             }
             if dice.below(2) == 0 {
-                settle(app, &destinations).await;
+                settle(app, &workers).await;
             }
             app.advance(TimeDelta::minutes(MINUTES));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             before.extend(model.look(app, &mut world).await);
             before.sort();
             assert_eq!(letters(&relay), before, "in round {round}");
@@ -178,7 +178,7 @@ on_every_database! {
             app.admin().define(json!({ "code": code, "title": code, "delivery": delivery })).await;
         }
         let relay = people(app).await;
-        let (mut dice, destinations, mut before, mut world) = (Dice(11), DeliveryWorkers::default(), 0, World::default());
+        let (mut dice, workers, mut before, mut world) = (Dice(11), DeliveryWorkers::default(), 0, World::default());
         // The titles published since each user's last digest, and the users with some of them pending.
         let mut news: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         let mut woken: BTreeSet<&str> = BTreeSet::new();
@@ -192,7 +192,7 @@ on_every_database! {
                     published.insert(title);
                 }
             }
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             for user in USERS {
                 if world.erased.remove(user) {
                     woken.remove(user);
@@ -206,9 +206,9 @@ on_every_database! {
                 news.entry(user).or_default().extend(published.iter().cloned());
             }
             app.advance(TimeDelta::minutes(2));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             app.advance(TimeDelta::minutes(10));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             let mut expected = BTreeMap::new();
             for user in std::mem::take(&mut woken) {
                 let unread = app.user(user).titles(json!({ "read": false })).await;

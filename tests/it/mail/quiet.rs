@@ -19,9 +19,9 @@ async fn save(app: &TestApp, user: &str, profile: Value) {
 }
 
 /// Advances the clock by these hours and minutes, and delivers everything due.
-async fn later(app: &TestApp, destinations: &DeliveryWorkers, hours: i64, minutes: i64) {
+async fn later(app: &TestApp, workers: &DeliveryWorkers, hours: i64, minutes: i64) {
     app.advance(TimeDelta::hours(hours) + TimeDelta::minutes(minutes));
-    settle(app, destinations).await;
+    settle(app, workers).await;
 }
 
 /// From 22:00 to 7:00 in Berlin; tests start at 9:00 there.
@@ -38,16 +38,16 @@ on_every_database! {
         app.admin().define(json!({ "code": "alarm", "title": "alarm", "mandatory": true, "delivery": delivery })).await;
         address(app, &["ada", "ben"]).await;
         save(app, "ada", night()).await;
-        let destinations = DeliveryWorkers::default();
-        later(app, &destinations, 12, 54).await;
+        let workers = DeliveryWorkers::default();
+        later(app, &workers, 12, 54).await;
         app.admin().announce("news", everyone(), "evening").await;
-        later(app, &destinations, 0, 5).await;
+        later(app, &workers, 0, 5).await;
         assert_eq!(letters(&relay), ["ada: evening", "ben: evening"], "a minute before");
         for title in ["first", "second"] {
             app.admin().announce("news", everyone(), title).await;
         }
         app.admin().announce("alarm", everyone(), "alarm").await;
-        later(app, &destinations, 0, 5).await;
+        later(app, &workers, 0, 5).await;
         let at_night = ["ada: alarm", "ada: evening", "ben: alarm", "ben: evening", "ben: first", "ben: second"];
         assert_eq!(letters(&relay), at_night, "what is mandatory does not wait");
         let filter = json!({ "user": "ada", "states": ["PENDING"] });
@@ -59,9 +59,9 @@ on_every_database! {
         let first = app.user("ada").items(json!({ "read": false })).await;
         let first = first.iter().find(|of| of["title"] == "first").unwrap();
         app.user("ada").mark("markRead", json!({ "ids": [first["id"]] })).await;
-        later(app, &destinations, 8, 55).await;
+        later(app, &workers, 8, 55).await;
         assert_eq!(letters(&relay), at_night, "a minute before seven");
-        later(app, &destinations, 0, 1).await;
+        later(app, &workers, 0, 1).await;
         assert_eq!(letters(&relay).len(), 7);
         let got = relay.got().pop().unwrap();
         assert_eq!((got.to.as_str(), got.header("subject").unwrap().as_str()), ("ada@users.example", "second"));
@@ -83,10 +83,10 @@ on_every_database! {
             "quiet": if user == "waker" { Value::Null } else { asleep.clone() } });
         app.service().ask(SAVE, json!({ "inputs": users.iter().map(profile).collect::<Vec<_>>() })).await;
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(letters(&relay), ["waker: 1"], "by UTC, where no zone is known");
-        later(app, &destinations, 1, 0).await;
+        later(app, &workers, 1, 0).await;
         assert_eq!(letters(&relay).len(), 251);
     }
 
@@ -98,19 +98,19 @@ on_every_database! {
         for user in ["ada", "ben"] {
             save(app, user, night()).await;
         }
-        let destinations = DeliveryWorkers::default();
-        later(app, &destinations, 14, 0).await;
+        let workers = DeliveryWorkers::default();
+        later(app, &workers, 14, 0).await;
         app.admin().announce("news", everyone(), "1").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         save(app, "ada", json!({ "quiet": { "from": "22:00", "to": "09:00" } })).await;
         save(app, "ben", json!({ "clear": ["QUIET"] })).await;
         app.admin().announce("news", json!({ "users": ["ben"] }), "2").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay), ["ben: 2"]);
-        later(app, &destinations, 8, 0).await;
+        later(app, &workers, 8, 0).await;
         assert_eq!(letters(&relay), ["ben: 1", "ben: 2"], "at seven");
         save(app, "ada", json!({ "timeZone": "Asia/Tokyo" })).await;
-        later(app, &destinations, 2, 0).await;
+        later(app, &workers, 2, 0).await;
         assert_eq!(letters(&relay), ["ada: 1", "ben: 1", "ben: 2"], "it is five in the afternoon there");
     }
 
@@ -122,14 +122,14 @@ on_every_database! {
         save(app, "ada", json!({ "quiet": { "from": "08:01", "to": "12:00" } })).await;
         relay.on(Asks::Text, Reply::says("451 4.3.0 not now"));
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         relay.be_kind();
-        later(app, &destinations, 0, 2).await;
+        later(app, &workers, 0, 2).await;
         assert_eq!(letters(&relay), Vec::<String>::new());
         let waiting = deliveries(app, json!({}), "attemptCount lastStatus state").await;
         assert_eq!(waiting, [json!({ "attemptCount": 1, "lastStatus": 451, "state": "PENDING" })]);
-        later(app, &destinations, 3, 58).await;
+        later(app, &workers, 3, 58).await;
         assert_eq!(letters(&relay), ["ada: 1"]);
         let done = deliveries(app, json!({}), "attemptCount state").await;
         assert_eq!(done, [json!({ "attemptCount": 2, "state": "DELIVERED" })]);

@@ -101,10 +101,10 @@ on_every_database! {
         let of_ada = async || app.user("ada").ask(all, json!({})).await["viewer"]["preferences"]["channels"].take();
         assert_eq!(of_ada().await, shown("news", true, "DEFAULT"), "only where there is a rule");
         assert_eq!(prefer(&app.user("ada"), mail("news", false)).await, shown("news", false, "USER"));
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         let announce = async |title: &str| {
             app.admin().announce("news", everyone(), title).await;
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
         };
         announce("1").await;
         assert_eq!(letters(&relay), ["ben: 1", "cleo: 1"]);
@@ -137,13 +137,13 @@ on_every_database! {
         prefer(&app.user("ada"), mail("news", false)).await;
         relay.on(Asks::Text, Reply::says("451 4.3.0 not now"));
         app.advance(TimeDelta::minutes(5));
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM delivery").await, 2, "off when it was due");
         prefer(&app.user("ben"), mail("news", false)).await;
         relay.be_kind();
         app.advance(TimeDelta::minutes(2));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay), ["cleo: 1"], "off when it was sent");
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM delivery").await, 1);
         for user in ["ada", "ben", "cleo"] {

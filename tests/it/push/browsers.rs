@@ -21,11 +21,11 @@ on_every_database! {
         assert_eq!(save(&app.user("ada"), &shared).await, 1, "as often as one likes");
         app.admin().announce("news", json!({ "users": ["ada"] }), "for ada").await;
         assert_eq!(save(&app.user("ben"), &shared).await, 1);
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(service.reached(), Vec::<String>::new(), "ada's is not shown to ben");
         app.admin().announce("news", json!({ "users": ["ben"] }), "for ben").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = service.take();
         assert_eq!((got.len(), shared.read(&got[0])["title"].take()), (1, json!("for ben")));
         assert_eq!(delete(&app.user("ada"), &shared).await, 0, "it is not hers");
@@ -34,7 +34,7 @@ on_every_database! {
         assert_eq!(delete(&app.user("ben"), &shared).await, 0);
         assert_eq!(number(app, CONTACTS).await, 0);
         app.admin().announce("news", everyone(), "for nobody").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(service.reached(), Vec::<String>::new());
     }
 
@@ -245,14 +245,14 @@ on_every_database! {
         save(&app.stranger("ada", CallerRole::User), &browser).await;
         assert_eq!(number(app, CONTACTS).await, 2, "they are two, of two servers' pages");
         other.announce("news", everyone(), "theirs").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         let got = service.take();
         assert_eq!((got.len(), browser.read(&got[0])["title"].take()), (1, json!("theirs")));
         assert_eq!(got[0].claims(theirs.as_str().unwrap())["sub"], "mailto:a@b.example");
         delete(&app.stranger("ada", CallerRole::User), &browser).await;
         app.admin().announce("news", everyone(), "own").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = service.take();
         assert_eq!((got.len(), got[0].claims(&own)["sub"].take()), (1, json!("mailto:ops@shop.example")));
     }

@@ -30,7 +30,7 @@ async fn holes(app: &TestApp) -> [Service; 2] {
 /// took.
 async fn arrives(
     app: &TestApp,
-    destinations: &DeliveryWorkers,
+    workers: &DeliveryWorkers,
     service: &Service,
     title: &str,
     browsers: usize,
@@ -39,7 +39,7 @@ async fn arrives(
     app.admin().announce("news", everyone(), title).await;
     let mut reached = Vec::new();
     while reached.len() < browsers {
-        destinations.start_due(&app.app.delivery).await.unwrap();
+        workers.start_due(&app.app.delivery).await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
         reached.extend(service.reached());
         assert!(began.elapsed() < PATIENCE, "{reached:?}");
@@ -59,8 +59,8 @@ on_every_database! {
         let expires_at = app.now() + TimeDelta::hours(2);
         let content = json!({ "title": "On its way \"ü\" 通知", "body": "Order 7", "link": "/orders/7" });
         announce(&app.admin(), json!({ "content": content, "expiresAt": expires_at.to_rfc3339() })).await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         let got = service.take();
         assert_eq!(got.iter().map(|got| got.browser.as_str()).collect::<Vec<_>>(), ["desk", "phone"]);
         let item = app.user("ada").items(json!({})).await[0].clone();
@@ -81,7 +81,7 @@ on_every_database! {
         assert_eq!(deliveries(app, json!({ "channel": "EMAIL" })).await.len() + deliveries(app, json!({ "channel": "WEBHOOK" })).await.len(), 0);
         app.advance(TimeDelta::hours(7));
         app.admin().announce("news", everyone(), "without end").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let later = service.take();
         assert_eq!(later[0].header("ttl"), "2419200");
         assert_eq!(later[0].claims(&key)["exp"], app.now().timestamp() + 43_200, "another token");
@@ -99,11 +99,11 @@ on_every_database! {
         save(&app.user("ada"), &service.browser("ada")).await;
         address(app, &["ada", "ben"]).await;
         app.admin().announce("news", json!({ "users": ["ada", "ben"] }), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(service.take().len(), 1);
         app.advance(TimeDelta::minutes(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(letters(&relay), ["ada: 1", "ben: 1"], "the other channel was there first");
     }
 
@@ -118,11 +118,11 @@ on_every_database! {
         let content = json!({ "title": "\\".repeat(256), "body": "通\"知".repeat(2000), "link": "/orders/7" });
         announce(&app.admin(), json!({ "content": content })).await;
         app.user("ben").mark("markRead", json!({ "matching": {} })).await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(service.reached(), Vec::<String>::new(), "not before it is due");
         app.advance(TimeDelta::minutes(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = service.take();
         assert_eq!((got.len(), &*got[0].browser), (1, "ada"));
         let told = ada.read(&got[0]);
@@ -140,8 +140,8 @@ on_every_database! {
         service.answers("gone", 410, None);
         service.answers("lost", 404, None);
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(service.reached(), ["gone", "here", "lost"]);
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM contact").await, 1);
         let dead = deliveries(app, json!({ "states": ["DEAD"] })).await;
@@ -149,7 +149,7 @@ on_every_database! {
         assert!(dead.iter().all(|of| of["attemptCount"] == 1 && of["user"].is_null()), "{dead:?}");
         assert!(!format!("{dead:?}").contains("/push/"), "endpoints are in no error: {dead:?}");
         app.admin().announce("news", everyone(), "2").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(service.reached(), ["here"]);
     }
 
@@ -164,8 +164,8 @@ on_every_database! {
         service.answers("ben", 413, None);
         service.answers("cleo", 503, Some(3600));
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(service.take().len(), 3);
         let of = |user: &str| deliveries(app, json!({ "user": user }));
         let waits = async |user: &str| {
@@ -177,12 +177,12 @@ on_every_database! {
         assert_eq!((&dead[0]["state"], &dead[0]["lastStatus"]), (&json!("DEAD"), &json!(413)));
         app.advance(TimeDelta::seconds(8));
         service.answers("ada", 201, None);
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!((service.reached(), &of("ada").await[0]["state"]), (vec!["ada".to_owned()], &json!("DELIVERED")));
         let again = "mutation { replayOutboundDeliveries(select: { deadTo: { channel: WEB_PUSH } }) { replayedCount } }";
         assert_eq!(app.service().ask(again, json!({})).await["replayOutboundDeliveries"]["replayedCount"], 1);
         service.answers("ben", 201, None);
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(service.reached(), ["ben"]);
     }
 
@@ -196,10 +196,10 @@ on_every_database! {
             service.answers(&name, if number % 2 == 0 { 403 } else { 401 }, None);
         }
         save(&app.user("ben"), &service.browser("taking")).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         for title in ["1", "2"] {
             app.admin().announce("news", everyone(), title).await;
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             let reached = service.reached();
             assert_eq!((reached.len(), &*reached[8]), (9, "taking"), "{reached:?}");
         }
@@ -220,11 +220,11 @@ on_every_database! {
         assert_eq!(off["switchWebPush"]["state"], "PAUSED");
         assert!(super::key(&app.user("ada")).await.is_null());
         app.admin().announce("news", everyone(), "1").await;
-        let destinations = DeliveryWorkers::default();
-        destinations.start_due(&app.app.delivery).await.unwrap();
+        let workers = DeliveryWorkers::default();
+        workers.start_due(&app.app.delivery).await.unwrap();
         assert_eq!(service.reached(), Vec::<String>::new());
         app.admin().ask(switch, json!({ "to": "ON" })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = service.take();
         assert_eq!(browser.read(&got[0])["title"], "1");
         app.admin().ask("mutation { deleteWebPush { deletedId } }", json!({})).await;
@@ -243,11 +243,11 @@ on_every_database! {
         for user in ["ada", "ben"] {
             save(&app.user(user), &service.browser(user)).await;
         }
-        let destinations = DeliveryWorkers::default();
-        arrives(app, &destinations, &service, "0", 2).await;
+        let workers = DeliveryWorkers::default();
+        arrives(app, &workers, &service, "0", 2).await;
         let holes = holes(app).await;
         for title in ["1", "2", "3"] {
-            let took = arrives(app, &destinations, &service, title, 2).await;
+            let took = arrives(app, &workers, &service, title, 2).await;
             assert!(took < Duration::from_secs(2), "{title}: {took:?}");
         }
         let under_way: usize = holes.iter().map(|hole| hole.take().len()).sum();
@@ -270,16 +270,16 @@ on_every_database! {
                 save(&app.user(user), &of.browser(&number.to_string())).await;
             }
         }
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         // They respond at once in the beginning, so the server does not treat them as slow.
-        arrives(app, &destinations, &service, "0", 2).await;
-        settle(app, &destinations).await;
+        arrives(app, &workers, &service, "0", 2).await;
+        settle(app, &workers).await;
         for of in &slow {
             assert!((1..=4).contains(&of.most_under_way()));
             of.takes(Duration::from_secs(3));
         }
         for title in ["1", "2", "3", "4"] {
-            let took = arrives(app, &destinations, &service, title, 2).await;
+            let took = arrives(app, &workers, &service, title, 2).await;
             assert!(took < Duration::from_secs(2), "{title}: {took:?}");
             for of in &slow {
                 assert!(of.most_under_way() <= 4);
@@ -290,7 +290,7 @@ on_every_database! {
         for of in &slow {
             of.most_under_way();
         }
-        arrives(app, &destinations, &service, "5", 2).await;
+        arrives(app, &workers, &service, "5", 2).await;
         let under_way: usize = slow.iter().map(Service::most_under_way).sum();
         assert!(under_way <= 4, "{under_way}");
         for of in &slow {
@@ -307,16 +307,16 @@ on_every_database! {
         for title in ["1", "2", "3", "4"] {
             app.admin().announce("news", everyone(), title).await;
         }
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         for minutes in [1, 2, 10, 40, 150, 370] {
             app.advance(TimeDelta::minutes(minutes));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
         }
         assert_eq!(number(app, "SELECT failures AS many FROM contact").await, 28, "of our own, for all that anybody knows");
         service.answers("ada", 201, None);
         app.admin().announce("news", everyone(), "5").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let known = "SELECT COUNT(*) AS many FROM contact WHERE failures = 0 AND bad_since IS NULL";
         assert_eq!(number(app, known).await, 1);
         service.answers("ada", 403, None);
@@ -325,7 +325,7 @@ on_every_database! {
         }
         for minutes in [0, 1, 2, 10, 40, 150, 370, 750, 750] {
             app.advance(TimeDelta::minutes(minutes));
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
         }
         assert_eq!(number(app, "SELECT COUNT(*) AS many FROM contact").await, 0);
     }
@@ -338,11 +338,11 @@ async fn what_never_answers_does_not_stop_a_turn_that_ends() {
         turn_on(app).await;
         define(app, "news").await;
         save(&app.user("ada"), &service.browser("ada")).await;
-        let destinations = DeliveryWorkers::default();
-        arrives(app, &destinations, &service, "first", 1).await;
+        let workers = DeliveryWorkers::default();
+        arrives(app, &workers, &service, "first", 1).await;
         let (_holes, began) = (holes(app).await, Instant::now());
         for number in 0.. {
-            let took = arrives(app, &destinations, &service, &number.to_string(), 1).await;
+            let took = arrives(app, &workers, &service, &number.to_string(), 1).await;
             assert!(took < Duration::from_secs(2), "after {:?}: {took:?}", began.elapsed());
             if began.elapsed() > Duration::from_secs(22) {
                 break;

@@ -37,7 +37,7 @@ impl World {
         *self.expected.entry((format!("notification.{event}"), id.as_str().unwrap().to_owned())).or_default() += 1;
     }
 
-    async fn step(&mut self, app: &TestApp, destinations: &[DeliveryWorkers]) {
+    async fn step(&mut self, app: &TestApp, workers: &[DeliveryWorkers]) {
         let by = app.admin();
         match self.dice.below(8) {
             0..=2 => {
@@ -79,7 +79,7 @@ impl World {
                     }
                 }
             }
-            _ => destinations[self.dice.below(destinations.len())].start_due(&app.app.delivery).await.unwrap(),
+            _ => workers[self.dice.below(workers.len())].start_due(&app.app.delivery).await.unwrap(),
         }
     }
 
@@ -96,14 +96,14 @@ on_every_database! {
         for receiver in &receivers {
             create(app, &receiver.url, json!({})).await;
         }
-        let destinations = [DeliveryWorkers::default(), DeliveryWorkers::default()];
+        let workers = [DeliveryWorkers::default(), DeliveryWorkers::default()];
         let mut world = World { dice: Dice(23), notifications: Vec::new(), expected: Heard::new() };
         for _ in 0..150 {
             if world.dice.below(5) == 0 {
                 let failing = [Answer::Status(500), Answer::Status(503), Answer::Status(404)];
                 receivers[world.dice.below(2)].answers_next([failing[world.dice.below(3)].clone()]);
             }
-            world.step(app, &destinations).await;
+            world.step(app, &workers).await;
         }
         app.advance(TimeDelta::seconds(60));
         publish_due(&app.app).await.unwrap();
@@ -113,7 +113,7 @@ on_every_database! {
             }
         }
         for _ in 0..200 {
-            settle(app, &destinations[0]).await;
+            settle(app, &workers[0]).await;
             if deliveries(app, json!({ "states": ["PENDING", "DEAD"] }), "id").await.is_empty() {
                 break;
             }

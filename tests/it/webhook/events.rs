@@ -28,8 +28,8 @@ on_every_database! {
         app.service().message("news", "ada", "before there was an endpoint").await;
         let of_thin = create(app, &thin.url, json!({ "events": ALL })).await;
         let of_full = create(app, &full.url, json!({ "events": ["NOTIFICATION_PUBLISHED"], "full": true })).await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!((thin.many(), full.many()), (0, 0), "it hears of what happens from now on");
 
         let by = app.admin();
@@ -45,7 +45,7 @@ on_every_database! {
         let never = announce(&by, json!({ "publishAt": (app.now() + TimeDelta::minutes(1)).to_rfc3339() })).await;
         retract(&by, &never["id"]).await;
         app.service().remind("news", "7", "comment", Some("ben"), "x").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = thin.take();
         assert_eq!(got.iter().map(|got| got.event().to_owned()).collect::<Vec<_>>(), ["notification.published"; 3]);
         let of = |id: &Value| got.iter().find(|got| got.body["data"]["id"] == *id).unwrap();
@@ -76,7 +76,7 @@ on_every_database! {
         retract(&by, &message).await;
         app.advance(TimeDelta::minutes(31));
         publish_due(&app.app).await.unwrap();
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let mut seen: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         let more = thin.take();
         for got in &more {
@@ -89,7 +89,7 @@ on_every_database! {
         ];
         assert_eq!(seen, expected.map(|(event, ids)| (event.to_owned(), ids)).into());
         app.advance(TimeDelta::minutes(30));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let expired = thin.take();
         assert_eq!((expired.len(), expired[0].event(), &expired[0].body["data"]["id"]), (1, "notification.expired", &told["id"]));
         let ids: HashSet<&String> = got.iter().chain(&more).chain(&expired).map(|got| &got.id).collect();
@@ -106,18 +106,18 @@ on_every_database! {
         let (receiver, endpoint) = with_endpoint(app).await;
         let change = "mutation($id: ID!) { updateWebhookEndpoint(id: $id, input: { events: [NOTIFICATION_EXPIRED] }) { events } }";
         app.admin().ask(change, json!({ "id": endpoint.id })).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         let soon = json!((app.now() + TimeDelta::minutes(5)).to_rfc3339());
         let [gone, put_off, kept] = [0, 1, 2].map(|_| json!({ "expiresAt": soon }));
         let gone = announce(&app.admin(), gone).await;
         let put_off = announce(&app.admin(), put_off).await;
         let kept = announce(&app.admin(), kept).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(look_at(app, &endpoint, "pendingCount").await["pendingCount"], 0, "what waits is not pending");
         retract(&app.admin(), &gone["id"]).await;
         update(&app.admin(), &put_off["id"], json!({ "clear": ["EXPIRES_AT"] })).await;
         app.advance(TimeDelta::minutes(6));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let ids: Vec<Value> = receiver.take().iter().map(|got| got.body["data"]["id"].clone()).collect();
         assert_eq!(ids, [kept["id"].clone()]);
         assert_eq!(deliveries(app, json!({}), "id").await.len(), 1, "what does not happen leaves nothing");
@@ -125,7 +125,7 @@ on_every_database! {
 
     async fn both_secrets_sign_for_a_day(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         let query = "mutation($id: ID!) { rotateWebhookSecret(id: $id) { secret endpoint { previousSecretUntil } } }";
         let rotated = app.admin().ask(query, json!({ "id": endpoint.id })).await["rotateWebhookSecret"].take();
         let secret = rotated["secret"].as_str().unwrap().to_owned();
@@ -135,7 +135,7 @@ on_every_database! {
         for (hours, is_both) in [(23, true), (1, false)] {
             app.advance(TimeDelta::hours(hours));
             app.service().announce("news", everyone(), "x").await;
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             let got = receiver.take().remove(0);
             assert_eq!(got.signatures.len(), if is_both { 2 } else { 1 });
             assert!(got.is_signed_by(&secret));
@@ -145,14 +145,14 @@ on_every_database! {
 
     async fn what_happens_while_it_is_paused_comes_when_it_is_resumed(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         act(app, "pauseWebhookEndpoint", &endpoint).await;
         let id = app.service().announce("news", everyone(), "x").await;
         update(&app.admin(), &json!(id), json!({ "title": "y" })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!((receiver.many(), look_at(app, &endpoint, "state").await["state"].clone()), (0, json!("PAUSED")));
         act(app, "resumeWebhookEndpoint", &endpoint).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let mut events: Vec<String> = receiver.take().iter().map(|got| got.event().to_owned()).collect();
         events.sort();
         assert_eq!(events, ["notification.amended", "notification.published"]);

@@ -28,23 +28,23 @@ async fn one(app: &TestApp) -> Value {
 on_every_database! {
     async fn what_failed_comes_again_after_its_pause_under_the_same_id(app) {
         let (receiver, _) = with_endpoint(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         receiver.answers_next([Answer::Status(500), Answer::Status(302)]);
         send(app, 1).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let first = one(app).await;
         assert_eq!((&first["state"], &first["attemptCount"], &first["lastStatus"]), (&json!("PENDING"), &json!(1), &json!(500)));
         assert_eq!(first["lastError"], "the receiver answered with status 500");
         let pause = instant(&first["dueAt"]) - app.now();
         assert!((TimeDelta::seconds(4)..=TimeDelta::seconds(6)).contains(&pause), "{pause}");
         app.advance(pause - TimeDelta::milliseconds(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(receiver.many(), 1);
         app.advance(TimeDelta::milliseconds(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(one(app).await["lastStatus"], 302, "nobody is redirected");
         app.advance(TimeDelta::seconds(72));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = receiver.take();
         assert_eq!(got.len(), 3);
         assert!(got.iter().all(|of| of.id == got[0].id && of.raw == got[0].raw));
@@ -72,15 +72,15 @@ on_every_database! {
 
     async fn after_nine_attempts_it_is_given_up_until_somebody_wants_it_again(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         receiver.answers(Answer::Status(500));
         send(app, 1).await;
         for attempts in 1..=9 {
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             assert_eq!(receiver.many(), attempts);
             app.advance(TimeDelta::hours(13));
         }
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let dead = one(app).await;
         assert_eq!((&dead["state"], &dead["attemptCount"]), (&json!("DEAD"), &json!(9)));
         assert_eq!(look_at(app, &endpoint, "state deadCount pendingCount").await, json!({ "state": "ACTIVE", "deadCount": 1, "pendingCount": 0 }));
@@ -91,40 +91,40 @@ on_every_database! {
             assert_eq!(data["replayOutboundDeliveries"]["replayedCount"], many, "{select}");
         }
         receiver.answers(Answer::Status(200));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let got = receiver.take();
         assert_eq!((got.len(), &json!(got[9].id)), (10, &dead["id"]));
         assert_eq!(one(app).await["state"], "DELIVERED");
         // Selected by id, even a delivered one is sent again.
         app.service().ask(replay, json!({ "select": { "ids": [dead["id"]] } })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(receiver.take().len(), 1);
     }
 
     async fn an_endpoint_that_fails_rests_and_is_tried_by_one_request(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         receiver.answers(Answer::Status(500));
         send(app, 40).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let many = receiver.take().len();
         assert!((5..=21).contains(&many), "{many} requests");
         let resting = look_at(app, &endpoint, "restingUntil failingSince lastStatus pendingCount").await;
         assert_eq!(instant(&resting["restingUntil"]), app.now() + TimeDelta::seconds(30));
         assert_eq!((&resting["lastStatus"], &resting["pendingCount"]), (&json!(500), &json!(40)));
         app.advance(TimeDelta::seconds(29));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(receiver.many(), 0);
         app.advance(TimeDelta::seconds(1));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(receiver.take().len(), 1, "one finds out whether it is back");
         let resting = look_at(app, &endpoint, "restingUntil").await;
         assert_eq!(instant(&resting["restingUntil"]), app.now() + TimeDelta::seconds(60));
         receiver.answers(Answer::Status(200));
         app.advance(TimeDelta::seconds(60));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         app.advance(TimeDelta::seconds(72));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let states = deliveries(app, json!({ "states": ["DELIVERED"] }), "id").await;
         assert_eq!((states.len(), receiver.take().len()), (40, 40));
         let back = look_at(app, &endpoint, "restingUntil failingSince lastStatus").await;
@@ -142,8 +142,8 @@ on_every_database! {
         create(app, &other.url, json!({ "events": ["ENDPOINT_DISABLED"] })).await;
         gone.answers(Answer::Status(410));
         send(app, 1).await;
-        let destinations = DeliveryWorkers::default();
-        settle(app, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(app, &workers).await;
         assert_eq!(look_at(app, &broken, "state").await["state"], "DISABLED");
         let alarm = app.user("olga").ask("{ viewer { inbox(filter: { types: [\"alarm\"] }) { nodes { title body } } } }", json!({})).await["viewer"].take();
         let origin = gone.url.strip_suffix("/hook").unwrap();
@@ -155,23 +155,23 @@ on_every_database! {
         assert_eq!((&told[0].body["data"]["endpoint"], &told[0].body["data"]["lastStatus"]), (&broken.id, &json!(410)));
         assert!(receiver.take().len() >= 2, "the others go on, and hear of the alarm as of anything that is sent");
         send(app, 1).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(gone.take().len(), 1);
         gone.answers(Answer::Status(200));
         act(app, "resumeWebhookEndpoint", &broken).await;
         app.advance(TimeDelta::seconds(10));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!(gone.take().len(), 3, "what it has missed, and the alarm about it");
     }
 
     async fn one_that_fails_for_five_days_is_disabled(app) {
         let (receiver, endpoint) = with_endpoint(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         receiver.answers(Answer::Status(500));
         for hours in (0..=120).step_by(12) {
             assert_eq!(look_at(app, &endpoint, "state").await["state"], "ACTIVE", "after {hours} h");
             send(app, 1).await;
-            settle(app, &destinations).await;
+            settle(app, &workers).await;
             if hours < 120 {
                 app.advance(TimeDelta::hours(12));
             }
@@ -188,10 +188,10 @@ on_every_database! {
             create(app, &hole.url, json!({})).await;
         }
         send(app, 40).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         let began = std::time::Instant::now();
         while receiver.many() < 40 || holes.iter().any(|hole| hole.many() == 0) {
-            destinations.start_due(&app.app.delivery).await.unwrap();
+            workers.start_due(&app.app.delivery).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
             assert!(began.elapsed() < PATIENCE);
         }

@@ -41,21 +41,21 @@ on_every_database! {
         create(app, &receiver.url, json!({ "events": events })).await;
         gone.answers(Answer::Status(410));
         create(app, &gone.url, json!({ "events": ["NOTIFICATION_PUBLISHED"] })).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         app.service().message("mailed", "ada", "mailed").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         // Other tenants' figures do not count here, nor do events of endpoints and items, although they use the same
         // numbers.
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
         domain::counters::update_counters(&app.app).await.unwrap();
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         receiver.answers(Answer::Status(500));
         app.service().message("news", "ben", "not taken").await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         receiver.answers(Answer::Status(204));
         announce(&app.admin(), json!({ "content": { "title": "expires" }, "expiresAt": (app.now() + TimeDelta::days(1)).to_rfc3339() })).await;
         announce(&app.admin(), json!({ "content": { "title": "later" }, "publishAt": (app.now() + TimeDelta::days(1)).to_rfc3339() })).await;
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let expected = |first: &str, not_taken: &str| {
             BTreeMap::from([("mailed", vec![first, "EMAIL: 0/1/0"]), ("not taken", vec![not_taken]),
                 ("expires", vec!["WEBHOOK: 1/1/0"]), ("later", vec![])]

@@ -20,9 +20,9 @@ async fn reader(app: &TestApp) -> Receiver {
 }
 
 /// Counts, and delivers the events.
-async fn tell(app: &TestApp, destinations: &DeliveryWorkers) {
+async fn tell(app: &TestApp, workers: &DeliveryWorkers) {
     update_counters(&app.app).await.unwrap();
-    settle(app, destinations).await;
+    settle(app, workers).await;
 }
 
 fn items(got: &Got) -> &Vec<Value> {
@@ -52,13 +52,13 @@ on_every_database! {
         app.admin().define_type("news").await;
         let (first, second, other) = (reader(app).await, reader(app).await, Receiver::start().await);
         create(app, &other.url, json!({})).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         let id = app.service().announce("news", everyone(), "x").await;
         let item = app.user("ada").items(json!({})).await[0]["id"].take();
         let read_at = app.now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         app.user("ada").mark("markRead", json!({ "ids": [item] })).await;
         app.advance(TimeDelta::seconds(8));
-        tell(app, &destinations).await;
+        tell(app, &workers).await;
         let counted_at = app.now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         for receiver in [&first, &second] {
             let got = receiver.take();
@@ -71,11 +71,11 @@ on_every_database! {
         app.user("ada").mark("markUnread", json!({ "ids": [item] })).await;
         app.user("ben").overview().await;
         for _ in 0..2 {
-            tell(app, &destinations).await;
+            tell(app, &workers).await;
         }
         assert_eq!((first.many(), second.many()), (0, 0), "nothing was read");
         app.user("ada").mark("markRead", json!({ "ids": [item] })).await;
-        tell(app, &destinations).await;
+        tell(app, &workers).await;
         assert_eq!(told(app, &first.take()).await, ["ada: x"], "it was unread in between");
     }
 
@@ -158,50 +158,50 @@ on_every_database! {
     async fn who_was_erased_is_left_out_of_what_is_tried_again(app) {
         app.admin().define_type("news").await;
         let receiver = reader(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         app.service().announce("news", everyone(), "x").await;
         for user in ["ada", "ben"] {
             app.user(user).overview().await;
             app.user(user).mark("markRead", json!({ "matching": {} })).await;
         }
         receiver.answers_next([Answer::Status(500)]);
-        tell(app, &destinations).await;
+        tell(app, &workers).await;
         let first = receiver.take().remove(0);
         assert_eq!(told(app, std::slice::from_ref(&first)).await, ["ada: x", "ben: x"]);
         erase(app, "ben").await;
         receiver.answers_next([Answer::Status(500)]);
         app.advance(TimeDelta::seconds(10));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         let again = receiver.take().remove(0);
         assert_eq!((&again.id, told(app, std::slice::from_ref(&again)).await), (&first.id, vec!["ada: x".to_owned()]));
         erase(app, "ada").await;
         app.advance(TimeDelta::minutes(2));
-        settle(app, &destinations).await;
+        settle(app, &workers).await;
         assert_eq!((receiver.many(), number(app, "SELECT COUNT(*) AS many FROM delivery").await), (0, 0));
         // The same applies to a user erased before the count.
         app.user("eve").overview().await;
         app.service().message("news", "eve", "y").await;
         app.user("eve").mark("markRead", json!({ "matching": {} })).await;
         erase(app, "eve").await;
-        tell(app, &destinations).await;
+        tell(app, &workers).await;
         assert_eq!(receiver.many(), 0);
     }
 
     async fn nothing_is_told_of_other_tenants_and_nothing_is_kept_for_ever(app) {
         app.admin().define_type("news").await;
         let receiver = reader(app).await;
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         let (operator, reader) = (app.stranger("shop", auth::CallerRole::Admin), app.stranger("ada", auth::CallerRole::User));
         operator.define_type("news").await;
         operator.announce("news", everyone(), "theirs").await;
         reader.mark("markRead", json!({ "matching": {} })).await;
-        tell(app, &destinations).await;
+        tell(app, &workers).await;
         let batches = "SELECT COUNT(*) AS many FROM webhook_batch";
         assert_eq!((receiver.many(), number(app, batches).await), (0, 0), "nobody there listens");
         app.service().announce("news", everyone(), "ours").await;
         app.user("ada").overview().await;
         app.user("ada").mark("markRead", json!({ "matching": {} })).await;
-        tell(app, &destinations).await;
+        tell(app, &workers).await;
         assert_eq!((told(app, &receiver.take()).await, number(app, batches).await), (vec!["ada: ours".to_owned()], 1));
         app.advance(TimeDelta::days(31));
         sweep_all(&app.app.delivery).await.unwrap();

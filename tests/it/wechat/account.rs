@@ -23,11 +23,11 @@ on_every_database! {
         assert_eq!(number(&node, "SELECT COUNT(*) AS many FROM lane WHERE secret LIKE '%hunter2%'").await, 0);
         node.admin().ask("mutation { switchWeChatAccount(to: OFF) { state } }", json!({})).await;
         node.admin().announce("news", everyone(), "held back").await;
-        let destinations = DeliveryWorkers::default();
-        settle(&node, &destinations).await;
+        let workers = DeliveryWorkers::default();
+        settle(&node, &workers).await;
         assert_eq!(server.messages(), 0);
         node.admin().ask("mutation { switchWeChatAccount(to: ON) { state } }", json!({})).await;
-        settle(&node, &destinations).await;
+        settle(&node, &workers).await;
         assert_eq!(server.titles(), ["o-ada: held back"]);
         let deleted = node.admin().ask("mutation { deleteWeChatAccount { deletedId } }", json!({})).await;
         assert_eq!(deleted["deleteWeChatAccount"]["deletedId"], first["id"]);
@@ -37,7 +37,7 @@ on_every_database! {
         let refused = node.admin().refused("mutation { switchWeChatAccount(to: ON) { state } }", json!({})).await;
         assert!(refused.starts_with("NOT_FOUND"), "{refused}");
         node.admin().announce("news", everyone(), "to nobody").await;
-        settle(&node, &destinations).await;
+        settle(&node, &workers).await;
         assert_eq!(server.messages(), 1);
     }
 

@@ -36,12 +36,12 @@ on_every_database! {
             let content = json!({ "params": { "number": "A-17", "sum": 12.5 }, "link": "/orders/17" });
             node.service().ask(SEND, json!({ "input": { "type": "order", "receiver": user, "content": content } })).await;
         }
-        let destinations = DeliveryWorkers::default();
+        let workers = DeliveryWorkers::default();
         node.user("ben").mark("markRead", json!({ "matching": {} })).await;
-        settle(&node, &destinations).await;
+        settle(&node, &workers).await;
         assert_eq!(server.messages(), 0, "not before it is due");
         node.advance(TimeDelta::minutes(5));
-        settle(&node, &destinations).await;
+        settle(&node, &workers).await;
         let got = server.take();
         let done = deliveries(&node, json!({ "channel": "WECHAT" })).await;
         assert_eq!((got.len(), done.len()), (1, 1), "ben has read it, eve and dan do not follow: {got:?}");

@@ -28,10 +28,9 @@ use crate::hub::Notice;
 use base::error::{Error, Result};
 use base::telemetry::metrics::Metrics;
 use connection::RedisConnection;
-use key::invalidated_keys;
-
 pub use connection::describe_redis;
 pub use epoch::{Epoch, EpochState, EpochTimings};
+use key::invalidated_keys;
 pub use key::{InvalidationKey, InvalidationToken, channel_share};
 
 /// How long a reader waits for Redis before it reads the database.

@@ -7,13 +7,11 @@ use entity::prelude::*;
 use super::{Destination, DestinationKind, DestinationState, Transport, alarm_settings, kind_noun};
 use base::clock::Millis;
 use base::error::Result;
-use domain::notification;
-use domain::notification::{NotificationContent, PreparedSend};
+use domain::notification::{self, NotificationContent, PreparedSend};
 use domain::tenant::Tenant;
 use model::id_cipher;
 use outside::egress::safe_origin;
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// Why a destination is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use sea_orm::UpdateMany;
 use super::{DeliveryState, Destination, DestinationKind, DestinationState, Transport};
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// How long a lease lasts without renewal, in milliseconds. Then another node may take the destination over.
 pub(super) const LEASE: Millis = 30_000;

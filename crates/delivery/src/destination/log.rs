@@ -1,6 +1,5 @@
 //! Moves a destination's cursor forward in the log.
 
-use crate::DeliveryContext;
 use entity::delivery::Column;
 use entity::destination::{self, Entity as Destinations};
 use entity::ids::Seq;
@@ -9,6 +8,7 @@ use entity::tenant::{self, Entity as Tenants};
 
 use super::lease::Lease;
 use super::{DeliveryEvent, DeliveryState, Destination, DestinationState, LogRange, Transport};
+use crate::DeliveryContext;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;

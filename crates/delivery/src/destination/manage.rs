@@ -11,8 +11,7 @@ use super::{Destination, DestinationKind, DestinationState, get_by_id, not_found
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Stops sending. After `resume`, the destination also gets what happened meanwhile, as far as the log goes back.
 pub async fn pause(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<Destination> {

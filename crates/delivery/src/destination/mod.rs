@@ -27,33 +27,31 @@ mod sweep;
 mod user_destination;
 mod worker;
 
+pub use entity::delivery::{DeliveryEvent, DeliveryState, Model as Delivery};
 use entity::destination::{Column, Entity as Destinations};
+pub use entity::destination::{DestinationKind, DestinationState, Model as Destination};
 use entity::ids::{Seq, TenantId};
 use entity::prelude::*;
 
 use crate::DeliveryContext;
 use base::clock::Millis;
 use base::error::{Error, Result};
-use domain::tenant::Tenant;
-use model::alarm::AlarmTarget;
-use store::Store;
-use store::Transaction;
-
 pub use counts::{
     DeliveryCounts, back_off_until, count_by_notification, count_deliveries, count_pending_deliveries, update_metrics,
 };
 pub use disable::mark_due;
-pub use entity::delivery::{DeliveryEvent, DeliveryState, Model as Delivery};
-pub use entity::destination::{DestinationKind, DestinationState, Model as Destination};
+use domain::tenant::Tenant;
 pub use host_trust::HostTrust;
 pub use lease::{Lease, lock_destinations};
 pub use link::absolute_link;
 pub use list::{DeliveryFilter, DeliveryPage, find_delivery, list_deliveries, load_kinds};
 pub use log::{NewDelivery, insert_deliveries};
 pub use manage::{delete, lock_for_update, lock_log_end, pause, reset_failures, resume};
+use model::alarm::AlarmTarget;
 pub use queries::{DueDestination, find_due};
 pub use replay::{ReplaySelection, replay_deliveries};
 pub use report::{DestinationReport, examine_destinations};
+use store::{Store, Transaction};
 pub use sweep::{delete_old_deliveries, reseal_secrets};
 pub use user_destination::{DestinationSettings, find_single, get_single};
 pub use worker::{WorkerOutcome, run_worker};

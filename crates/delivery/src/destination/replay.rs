@@ -9,8 +9,7 @@ use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// The most deliveries of one call.
 const MOST: usize = 100_000;

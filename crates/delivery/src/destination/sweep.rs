@@ -1,16 +1,15 @@
 //! Deletes deliveries past the retention window, and seals secrets again after the key was replaced.
 
-use crate::DeliveryContext;
 use entity::delivery::{Column, Entity as Deliveries};
 use entity::destination::{self, Entity as Destinations};
 use entity::prelude::*;
 
 use super::vault_owner;
+use crate::DeliveryContext;
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Deletes a tenant's deliveries created before `before`, in steps, from the beginning of `delivery_tenant` to the
 /// first newer one. Returns how many.

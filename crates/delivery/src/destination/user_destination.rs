@@ -1,6 +1,5 @@
 //! Destinations that reach users. A tenant has at most one of each kind.
 
-use crate::DeliveryContext;
 use entity::destination::{ActiveModel, Column, Entity as Destinations};
 use entity::prelude::*;
 use sea_orm::UpdateMany;
@@ -10,12 +9,12 @@ use super::{
     Destination, DestinationKind, DestinationState, list_by_kind, lock_destinations, lock_for_update, lock_log_end,
     not_found_error, reset_failures,
 };
+use crate::DeliveryContext;
 use base::error::Result;
 use domain::tenant::Tenant;
 use domain::{catalogue, notification};
 use model::alarm::AlarmTarget;
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// The settings that all of these kinds share.
 #[derive(Clone, Debug)]

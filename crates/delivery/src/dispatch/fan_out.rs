@@ -10,13 +10,11 @@ use crate::destination::{DeliveryEvent, DestinationKind, Lease, NewDelivery, ins
 use base::clock::Millis;
 use base::error::Result;
 use domain::inbox::sync;
-use domain::notification;
-use domain::notification::NotificationState;
+use domain::notification::{self, NotificationState};
 use domain::tenant::Tenant;
 use domain::user::retry_if_erased;
 use model::catalogue::DeliveryRule;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Users per step.
 const USERS: u64 = 500;

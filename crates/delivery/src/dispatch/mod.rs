@@ -21,16 +21,14 @@ use entity::dispatch::{Column, Entity as Dispatches};
 use entity::prelude::*;
 
 use super::destination::{self, DestinationKind};
+pub use address::record_results;
 use base::error::Result;
 use domain::tenant::Tenant;
-use store::Store;
-use store::transaction;
-
-pub use address::record_results;
 pub use fan_out::fan_out;
 pub use prepare::{DueItem, prepare_deliveries};
 pub use queries::AddressedItem;
 pub use schedule::{first_due_at, schedule_dispatches};
+use store::{Store, transaction};
 
 /// Deletes a destination that reaches users, with its deliveries, dispatches and digests. Returns whether it existed.
 pub async fn delete_destination(store: &Store, tenant: &Tenant, kind: DestinationKind, id: i64) -> Result<bool> {

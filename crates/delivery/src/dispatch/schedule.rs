@@ -10,8 +10,7 @@ use base::clock::Millis;
 use base::error::Result;
 use domain::catalogue;
 use domain::tenant::Tenant;
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// Inserts a row for each publication of a type with a rule, for any audience: a range of `notification_seq`.
 pub async fn schedule_dispatches(

@@ -9,8 +9,7 @@ use base::text::{character_count, close_directions, shorten_trimmed};
 use domain::tenant::Tenant;
 use model::item::ItemContent;
 use model::template::TextKind;
-use outside::mail;
-use outside::mail::{EmailEntry, MailTexts};
+use outside::mail::{self, EmailEntry, MailTexts};
 use store::Store;
 
 /// The most characters of an item's body in a digest.

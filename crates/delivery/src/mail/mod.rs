@@ -18,9 +18,8 @@ use base::error::Result;
 use domain::tenant::Tenant;
 use letter::MailMessage;
 use outside::mail::{OutgoingEmail, SmtpFailureKind, SmtpRelay};
-use store::Transaction;
-
 pub use relay::{RelayChange, has_relays, save_relay};
+use store::Transaction;
 
 /// How old a letter's date may be, in milliseconds: five days. Gateways refuse letters that are a week old.
 const UNDER_WAY: Millis = 5 * 24 * 60 * 60 * 1000;

@@ -1,11 +1,10 @@
 //! A tenant's mail relay.
 
-use crate::DeliveryContext;
 use entity::destination::{Column, Entity as Destinations};
 use entity::prelude::*;
 
-use crate::destination;
-use crate::destination::{Destination, DestinationKind, DestinationSettings, vault_owner};
+use crate::DeliveryContext;
+use crate::destination::{self, Destination, DestinationKind, DestinationSettings, vault_owner};
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use outside::mail::SmtpRelay;

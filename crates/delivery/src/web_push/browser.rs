@@ -1,6 +1,5 @@
 //! The browsers that users have subscribed to Web Push.
 
-use crate::DeliveryContext;
 use entity::contact::{Column, Entity as Contacts, Model};
 use entity::destination::DestinationKind;
 use entity::ids::UserId;
@@ -9,14 +8,14 @@ use sea_orm::Select;
 use sea_orm::sea_query::{ExprTrait, Func};
 use serde_json::Value;
 
+use crate::DeliveryContext;
 use crate::destination::lock_destinations;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use domain::user;
 use outside::web_push::{PushSubscription, endpoint_hash};
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// The most browsers of a user. One more replaces the oldest.
 pub const BROWSERS: usize = 10;

@@ -15,14 +15,13 @@ use super::dispatch;
 use crate::DeliveryContext;
 use base::clock::Millis;
 use base::error::Result;
+pub use browser::{BROWSERS, list_browsers, subscribe_browser, unsubscribe_browser};
 use domain::tenant::Tenant;
 use domain::user;
-use outside::web_push::{PushService, VapidSender};
-use store::Transaction;
-
-pub use browser::{BROWSERS, list_browsers, subscribe_browser, unsubscribe_browser};
 pub use message::PushPayload;
+use outside::web_push::{PushService, VapidSender};
 pub use sender::{SenderChange, contact_warning, delete_sender, public_key, renew_keys, save_sender};
+use store::Transaction;
 
 /// The transport for Web Push.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! A tenant's Web Push sender: its keys and its contact.
 
-use crate::DeliveryContext;
 use std::net::IpAddr;
 
 use entity::destination::{Column, Entity as Destinations};
@@ -8,18 +7,17 @@ use entity::prelude::*;
 use sea_orm::UpdateMany;
 
 use super::browser::{delete_browsers_upto, newest_browser_id};
-use crate::destination;
 use crate::destination::{
-    Destination, DestinationKind, DestinationSettings, DestinationState, lock_for_update, reset_failures, vault_owner,
+    self, Destination, DestinationKind, DestinationSettings, DestinationState, lock_for_update, reset_failures,
+    vault_owner,
 };
-use crate::dispatch;
+use crate::{DeliveryContext, dispatch};
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use model::validate;
 use outside::mail;
 use outside::web_push::{VapidKeyPair, VapidSender};
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// The most bytes of a contact.
 const CONTACT: usize = 256;

@@ -11,20 +11,18 @@ use super::destination::{
     self, AttemptOutcome, Destination, DestinationKind, LogRange, NewDelivery, PreparedDelivery, Transport,
     insert_deliveries, mark_due,
 };
-use crate::DeliveryContext;
-use base::clock::Millis;
-use base::error::Result;
-use domain::tenant::Tenant;
-use store::Store;
-use store::Transaction;
-
 pub use super::destination::{
     Delivery, DeliveryEvent, DeliveryState, Destination as Endpoint, DestinationState, alarm_settings,
 };
+use crate::DeliveryContext;
 pub use attempt::WebhookClient;
+use base::clock::Millis;
+use base::error::Result;
+use domain::tenant::Tenant;
 pub use ping::ping;
 pub use read_batches::delete_old_batches;
 pub use save::{EndpointChange, EndpointWithSecret, create, rotate_secret, update};
+use store::{Store, Transaction};
 
 /// The most endpoints of a tenant.
 pub const ENDPOINTS: usize = 20;

@@ -1,6 +1,5 @@
 //! Tests an endpoint and returns the result to the caller.
 
-use crate::DeliveryContext;
 use std::time::Duration;
 
 use entity::delivery::{ActiveModel, Column, Entity as Deliveries};
@@ -11,14 +10,14 @@ use tokio::time::timeout;
 use super::attempt::WebhookClient;
 use super::payload::prepare_payloads;
 use super::{Delivery, DeliveryEvent, DeliveryState, DestinationKind, get_endpoint};
+use crate::DeliveryContext;
 use crate::destination::{AttemptOutcome, PreparedDelivery, lock_destinations, not_found_error};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use base::text::first_bytes;
 use domain::tenant::Tenant;
 use model::id_cipher;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// The most pings of a tenant per minute.
 const PINGS: usize = 10;

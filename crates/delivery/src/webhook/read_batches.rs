@@ -11,8 +11,7 @@ use base::clock::Millis;
 use base::error::{Error, Result};
 use domain::tenant::Tenant;
 use domain::user;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// One user has read one notification.
 #[derive(Debug)]

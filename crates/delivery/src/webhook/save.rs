@@ -1,10 +1,10 @@
 //! Creates and changes endpoints.
 
-use crate::DeliveryContext;
 use entity::destination::{ActiveModel, Column, Entity as Destinations};
 use entity::prelude::*;
 
 use super::{DeliveryEvent, DestinationKind, DestinationState, ENDPOINTS, Endpoint, get_endpoint};
+use crate::DeliveryContext;
 use crate::destination::{lock_for_update, lock_log_end, reset_failures, vault_owner};
 use base::clock::Millis;
 use base::error::{Error, Result};

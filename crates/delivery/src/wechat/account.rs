@@ -1,11 +1,10 @@
 //! A tenant's WeChat official account.
 
-use crate::DeliveryContext;
 use entity::destination::Column;
 use entity::prelude::*;
 
-use crate::destination;
-use crate::destination::{Destination, DestinationKind, DestinationSettings, vault_owner};
+use crate::DeliveryContext;
+use crate::destination::{self, Destination, DestinationKind, DestinationSettings, vault_owner};
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;

@@ -12,14 +12,13 @@ use super::destination::{
 };
 use super::dispatch;
 use crate::DeliveryContext;
+pub use account::{AccountChange, save_account};
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
+pub use message::WeChatPayload;
 use outside::wechat::{FailureVerdict, WeChatFailure};
 use store::Transaction;
-
-pub use account::{AccountChange, save_account};
-pub use message::WeChatPayload;
 pub use token::AccountTokens;
 
 /// One day, in milliseconds.

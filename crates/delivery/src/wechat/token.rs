@@ -4,7 +4,6 @@
 //! After a refusal it first asks for the current token, which another system may have changed, and forces a new one
 //! only if that is the refused one.
 
-use crate::DeliveryContext;
 use std::fmt::{self, Debug, Formatter};
 
 use entity::destination::{Column, Entity as Destinations};
@@ -12,6 +11,7 @@ use entity::prelude::*;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::DeliveryContext;
 use crate::destination::{Destination, vault_owner};
 use base::clock::Millis;
 use base::error::{Error, Result};

@@ -9,19 +9,17 @@ mod merge;
 
 use std::collections::HashMap;
 
+pub use entity::audit_entry::SubjectKind;
 use entity::audit_entry::{Column, Entity as Entries};
 use entity::prelude::*;
 
 use super::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
-use model::actor::StaffActor;
-use store::Store;
-use store::{PendingAudit, transaction};
-
-pub use entity::audit_entry::SubjectKind;
 pub use list::{AuditCriteria, load_page};
 pub use merge::{AuditCursor, AuditList, AuditPage};
+use model::actor::StaffActor;
+use store::{PendingAudit, Store, transaction};
 
 /// The most acts returned per notification.
 const HISTORY: u64 = 20;

@@ -16,8 +16,7 @@ use entity::prelude::*;
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::{Error, Result};
-use store::Store;
-use store::{PendingAudit, transaction};
+use store::{PendingAudit, Store, transaction};
 
 /// Maximum actions of a tenant.
 const ACTIONS: i64 = 100_000;

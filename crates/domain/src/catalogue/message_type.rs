@@ -19,8 +19,7 @@ use model::catalogue::{DeliveryRule, MessageType, TYPES};
 use model::template::{EmailTemplate, ItemTemplate};
 use model::validate;
 use model::wechat::WeChatTemplate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// The new settings of a type. Omitted fields return to their defaults.
 pub type TypeChange = MessageType;

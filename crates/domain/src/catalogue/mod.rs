@@ -19,21 +19,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use entity::default_preference::Entity as DefaultPreference;
+pub use entity::message_type::ReadPolicy;
 use entity::preference::PreferenceScope;
 use entity::prelude::*;
+pub use entity::target_type::SubscriptionPolicy;
 use tokio::time::timeout;
 
 use super::tenant::{CatalogueHead, Tenant, load_catalogue_head, load_head};
 use base::error::{Error, Result};
-use store::ACQUIRE_TIMEOUT;
-use store::Store;
-
-pub use entity::message_type::ReadPolicy;
-pub use entity::target_type::SubscriptionPolicy;
 pub use message_type::{TypeChange, delete as delete_type, save as save_type};
 pub use model::catalogue::{Catalogue, CatalogueParts, DeliveryRule, MessageType, TYPES};
 pub use model::template::{EmailTemplate, ItemTemplate};
 pub use reason::{delete as delete_reason, save as save_reason};
+use store::{ACQUIRE_TIMEOUT, Store};
 pub use target_type::{TargetType, delete as delete_target_type, save as save_target_type, save_follow_policy};
 pub use version::increment_version;
 pub use view_code::{ViewCode, delete as delete_view_code, save as save_view_code};

@@ -5,8 +5,7 @@ use sea_orm::FromQueryResult;
 
 use crate::tenant::Tenant;
 use base::error::Result;
-use store::SqlBuilder;
-use store::Transaction;
+use store::{SqlBuilder, Transaction};
 
 /// A message type. `used` is 1 if a notification of this type exists.
 #[derive(Debug, FromQueryResult)]

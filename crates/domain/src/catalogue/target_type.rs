@@ -10,8 +10,7 @@ use super::version::increment_version;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
 use model::validate;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Maximum target types of a tenant. The cached catalogue holds them all.
 const TARGET_TYPES: i64 = 1000;

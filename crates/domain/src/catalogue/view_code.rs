@@ -9,8 +9,7 @@ use super::version::increment_version;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
 use model::validate;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Maximum view codes of a tenant. The cached catalogue holds them all.
 const CODES: i64 = 1000;

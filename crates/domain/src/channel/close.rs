@@ -13,8 +13,7 @@ use entity::subscription::{self, Entity as Subscription};
 use entity::tenant;
 
 use super::{ChannelCode, ChannelKind, find_audiences, subscriptions};
-use crate::job;
-use crate::job::{JobProgress, LockedJob};
+use crate::job::{self, JobProgress, LockedJob};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;

@@ -9,12 +9,10 @@ use entity::prelude::*;
 use super::permit::{PermitIssuer, PermitSubject};
 use super::{ChannelCode, ChannelKind, open_channels, subscriptions};
 use crate::tenant::Tenant;
-use crate::user;
-use crate::user::PerformedBy;
+use crate::user::{self, PerformedBy};
 use base::error::{Error, Result};
 use model::list_page::PageRange;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// From now on, notifies `follower` of all that the user with the external id `actor` does. Idempotent. Returns the
 /// actor.

@@ -15,8 +15,7 @@ use crate::user;
 use base::error::{Error, Result};
 use model::list_page::{ListEnd, PageRange};
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Maximum members added or removed in one call.
 const MEMBERS: usize = 10_000;

@@ -13,6 +13,7 @@ mod target_subscription;
 
 use std::collections::HashMap;
 
+pub use entity::channel::ChannelKind;
 use entity::channel::{Column, Entity as Channel};
 use entity::group_subscription;
 use entity::ids::ChannelId;
@@ -20,10 +21,6 @@ use entity::prelude::*;
 
 use super::tenant::Tenant;
 use base::error::{Error, Result};
-use store::Transaction;
-
-pub use entity::channel::ChannelKind;
-
 pub use close::{close_actor_channel, run_step as close_step};
 pub use follow::{follow, list_following, unfollow};
 pub use group::{
@@ -34,6 +31,7 @@ pub use group::{
 };
 pub use model::channel::{ActionTarget, ChannelCode};
 pub use queries::{MembershipCounts, count_memberships};
+use store::Transaction;
 pub use sweep::sweep;
 pub use target_subscription::{
     ActionChoice, ListenerId, SubscribeOutcome, SubscriptionRequest, TopicSubscription, count_new_subscriptions,

@@ -6,8 +6,7 @@
 
 use entity::target_type::SubscriptionPolicy;
 
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue};
 use crate::tenant::Tenant;
 use crate::user::PerformedBy;
 use base::error::{Error, Result};

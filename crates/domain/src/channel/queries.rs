@@ -8,8 +8,7 @@ use sea_orm::{ConnectionTrait, FromQueryResult};
 use crate::inbox::freshness::NEWEST;
 use crate::tenant::Tenant;
 use base::error::Result;
-use store::SqlBuilder;
-use store::Transaction;
+use store::{SqlBuilder, Transaction};
 
 /// The users with publications on one of these channels that they have not synced: a probe of `publication`'s key for
 /// each subscription.

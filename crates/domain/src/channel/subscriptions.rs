@@ -20,14 +20,12 @@ use super::ChannelKind;
 use super::permit::SubscribePermit;
 use super::queries::find_unsynced;
 use crate::counters;
-use crate::inbox::sync;
-use crate::inbox::sync::LockedUsers;
+use crate::inbox::sync::{self, LockedUsers};
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
 use model::list_page::{ListEnd, PageRange};
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// Pairs of several users and several channels per statement: the database reads up to the square of it in ranges.
 const PAIRS: usize = 64;

@@ -7,8 +7,7 @@ use entity::prelude::*;
 use super::{ChannelKind, queries};
 use crate::tenant::Tenant;
 use base::error::Result;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Deletes a tenant's unused channels of targets, users and deleted groups, in transactions of at most 1,000. Returns
 /// how many. The next subscription creates the channel again.

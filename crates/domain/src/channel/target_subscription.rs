@@ -13,14 +13,12 @@ use super::permit::{PermitIssuer, PermitSubject};
 use super::{ActionTarget, ChannelCode, ChannelKind, open_channels, subscriptions};
 use crate::catalogue;
 use crate::tenant::Tenant;
-use crate::user;
-use crate::user::PerformedBy;
+use crate::user::{self, PerformedBy};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use model::list_page::PageRange;
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Maximum actions per call, and unsubscriptions per transaction.
 const ACTIONS: usize = 100;

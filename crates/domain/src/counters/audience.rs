@@ -15,12 +15,10 @@ use super::queries::{
     AudienceCount, EveryoneAnnouncement, NewcomerCount, count_by_channel, count_newcomers, delete_counted_departures,
     select_everyone_announcements,
 };
-use crate::tenant;
-use crate::tenant::{Tenant, TenantFailures};
+use crate::tenant::{self, Tenant, TenantFailures};
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Log entries per step. Halved when a step takes too long.
 const ENTRIES: i64 = 200;

@@ -13,8 +13,7 @@ use sea_orm::sea_query::ExprTrait;
 use super::{audience, case_by_seq, flush_users, hourly, read_webhooks};
 use base::clock::Millis;
 use base::error::{Error, Result};
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Users per transaction that settles spans. It locks their rows.
 const USERS: u64 = 200;

@@ -10,8 +10,7 @@ use entity::tally_hour::{self, Column, Entity as TallyHour};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// Milliseconds per hour.
 const HOUR: Millis = 60 * 60 * 1000;

@@ -26,12 +26,11 @@ use sea_orm::sea_query::CaseStatement;
 use super::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
-use store::Transaction;
-
 pub use collect::{flush_all, update_counters};
 pub use flush::{flush_up_to, flush_users};
 pub use hourly::{HOURS, HourlyCounts, load_hours};
 pub use queries::{push_insert_spans, push_insert_tallies};
+use store::Transaction;
 
 /// Counts the items that arrived between each user's cursor (`after` or later) and `upto`. Call it before the cursors
 /// move.

@@ -9,21 +9,18 @@ use entity::publication::{self, Entity as Publications};
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::sea_query::ExprTrait;
 
-use super::draft::check_instants;
-use super::routing::expiry_time;
+use super::draft::{check_instants, expiry_time};
 use super::{
     Notification, NotificationContent, NotificationRow, NotificationState, change_webhooks, find_by_id, schedule,
     select_rows,
 };
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
 use model::content::ContentChange;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// A change of a notification.
 #[derive(Clone, Debug, Default)]

@@ -5,21 +5,23 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use entity::inbox_item::{Column, ItemState};
+use entity::prelude::*;
 use entity::tenant;
 use sea_orm::EntityTrait;
 
-use super::draft::check_inputs;
-use super::find_by_keys;
+use super::draft::{NotificationDraft, check_inputs, expiry_time, find_message_type};
 use super::idempotency::{ContentFingerprint, EarlierSend};
 use super::input::{ImportedState, NotificationInput};
-use super::routing::{expiry_time, find_message_type};
 use super::send::send;
+use super::{Notification, find_by_keys};
 use crate::catalogue;
+use crate::counters::{self, ReadChange, ReaderInfo};
 use crate::tenant::Tenant;
 use crate::user::PerformedBy;
 use base::clock::Millis;
 use base::error::{Error, Result};
-use store::Store;
+use store::{Store, Transaction};
 
 /// How often a message that lost a race for its key is retried.
 const TRIES: usize = 5;
@@ -175,4 +177,48 @@ async fn classify_messages(store: &Store, tenant: &Tenant, inputs: &[Notificatio
         }
     };
     inputs.iter().map(fate).collect()
+}
+
+/// Gives items that this transaction has just inserted the state that they had in the other system.
+pub(super) async fn store_imported_state(
+    txn: &Transaction,
+    tenant: &Tenant,
+    drafts: &[&NotificationDraft],
+    written: &[Notification],
+) -> Result<()> {
+    let (mut rows, mut read): (Vec<[Value; 6]>, Vec<_>) = (Vec::new(), Vec::new());
+    for (draft, of) in drafts.iter().zip(written).filter(|(_, of)| of.delivered_count > 0) {
+        let (Some(past), Some(receiver), Some(seq)) = (&draft.past, draft.envelope.receiver(), of.seq) else {
+            continue;
+        };
+        let Some(state) = item_state(past) else { continue };
+        if past.read_at.is_some() {
+            read.push(seq);
+        }
+        let kind = of.message_type.id;
+        rows.push([
+            receiver.into(),
+            seq.into(),
+            kind.into(),
+            state.into(),
+            past.read_at.into(),
+            past.archived_at.into(),
+        ]);
+    }
+    let columns = [Column::UserId, Column::Seq, Column::TypeId, Column::State, Column::ReadAt, Column::ArchivedAt];
+    let merged = ExistingRows::Merged { key: &columns[..2], raised: &[], replaced: &columns[3..] };
+    insert(txn, columns, rows, merged).await?;
+    // They were read elsewhere, some time ago: no webhook is sent.
+    let readings = read.into_iter().map(|seq| ReadChange { seq, by: 1, reader: ReaderInfo::default() });
+    counters::record_changes(txn, tenant, readings).await
+}
+
+/// `None` if the receiver has neither read nor archived the message.
+fn item_state(past: &ImportedState) -> Option<ItemState> {
+    match (past.read_at, past.archived_at) {
+        (None, None) => None,
+        (Some(_), None) => Some(ItemState::Read),
+        (Some(_), Some(_)) => Some(ItemState::ArchivedRead),
+        (None, Some(_)) => Some(ItemState::ArchivedUnread),
+    }
 }

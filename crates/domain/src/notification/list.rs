@@ -12,8 +12,7 @@ use sea_orm::{QueryTrait, Select};
 use tokio::sync::Mutex;
 
 use super::{Notification, NotificationKind, NotificationRow, NotificationState, select_rows};
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue};
 use crate::channel::ActionTarget;
 use crate::tenant::Tenant;
 use crate::user;

@@ -3,29 +3,24 @@
 mod alarm;
 mod amend;
 mod audience;
-mod batch;
 mod change_webhooks;
-mod commit;
 mod draft;
 mod explain;
-mod grouped;
 mod idempotency;
 mod import;
-mod imported_state;
 mod input;
 mod list;
 mod publish;
 mod queries;
 mod recipient_view;
-mod routing;
 mod schedule;
 mod send;
 mod send_for_rule;
 mod send_rate;
 mod strict;
-mod write;
 
 use entity::action;
+pub use entity::notification::NotificationKind;
 use entity::notification::{self, Column, Entity as Notifications, Relation};
 use entity::prelude::*;
 use sea_orm::Select;
@@ -33,28 +28,25 @@ use sea_orm::Select;
 use super::catalogue::{self, Catalogue};
 use super::channel::ActionTarget;
 use super::tenant::Tenant;
-use base::error::{Error, Result};
-use idempotency::EarlierSend;
-use model::actor::StaffActor;
-use store::Store;
-
 pub use alarm::{check_alarm, prepare_alarm};
 pub use amend::{NotificationChange, retract, retract_within, update};
 pub use audience::{AudienceEstimate, audience_size};
-pub use batch::OutdatedCatalogue;
-pub use entity::notification::NotificationKind;
+use base::error::{Error, Result};
 pub use explain::{ConditionResult, DecidingReason, Explanation, InboxCondition, explain};
+use idempotency::EarlierSend;
 pub use idempotency::OF_USERS;
 pub use import::{ImportCounts, SeenMessages, find_invalid, import_messages, preview_import};
 pub use input::{Addressees, ImportedState, NotificationInput};
 pub use list::{NotificationPage, SearchBudget, SentFilter, list_by_sender, list_page};
+use model::actor::StaffActor;
 pub use model::content::{ContentChange, NotificationContent};
 pub use model::notification::{DirectAudience, Notification, NotificationState, RuleOrigin};
 pub use recipient_view::{DisplayedNotifications, load_for_display, render_content};
 pub use schedule::publish_due;
-pub use send::{SendResult, send};
+pub use send::{OutdatedCatalogue, SendResult, send};
 pub use send_for_rule::{PreparedSend, check_sendable, prepare_send, record_sent, send_prepared, update_params};
 pub use send_rate::{SendRate, load_send_rate};
+use store::Store;
 
 /// The notification with this number.
 pub async fn find_by_id(store: &Store, tenant: &Tenant, id: i64) -> Result<Option<Notification>> {

@@ -6,13 +6,11 @@ use entity::prelude::*;
 use entity::tenant::{self, Entity as Tenants};
 use sea_orm::DbBackend;
 
-use crate::preference_filter;
-use crate::probe;
 use crate::tenant::Tenant;
+use crate::{preference_filter, probe};
 use base::clock::Millis;
 use base::error::Result;
-use store::SqlBuilder;
-use store::Transaction;
+use store::{SqlBuilder, Transaction};
 
 /// How far the time of an entry may be ahead of the clock, in milliseconds, so that times do not decrease.
 pub const LEAD: Millis = 60_000;

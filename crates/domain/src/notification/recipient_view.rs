@@ -7,11 +7,9 @@ use entity::ids::UserId;
 use entity::prelude::LIST;
 
 use super::{Notification, load_by_ids};
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue};
 use crate::tenant::Tenant;
-use crate::user;
-use crate::user::UserProfile;
+use crate::user::{self, UserProfile};
 use base::error::Result;
 use model::item::{ItemContent, RenderedTexts, SenderTexts};
 use store::Store;

@@ -8,21 +8,16 @@ use entity::schedule::{Column, Entity as Schedule};
 use sea_orm::sea_query::ExprTrait;
 use tracing::Instrument;
 
-use super::draft::NotificationDraft;
-use super::publish::{self, NewPublication};
-use super::routing::NotificationRouting;
-use super::write::{self, AllocationRequest};
+use super::draft::{NotificationDraft, NotificationRouting};
+use super::publish::{self, AllocationRequest, NewPublication};
 use super::{Notification, NotificationKind, NotificationRow, select_rows};
-use crate::catalogue;
-use crate::catalogue::Catalogue;
-use crate::tenant;
-use crate::tenant::{Tenant, TenantFailures};
+use crate::catalogue::{self, Catalogue};
+use crate::tenant::{self, Tenant, TenantFailures};
 use crate::user;
 use base::clock::Millis;
 use base::error::{Error, Result};
 use base::telemetry::metrics::PublicationLabels;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Notifications per transaction.
 const NOTIFICATIONS: u64 = 200;
@@ -131,7 +126,7 @@ async fn publish_step(
     let channels = publish::load_channels(txn, tenant, &envelopes).await?;
     let take =
         AllocationRequest { seqs: due.len(), ids: 0, catalogue_version: catalogue.version, at: now, holds_past: false };
-    let Some(head) = write::allocate_entries(txn, tenant, take, now).await? else { return Ok(None) };
+    let Some(head) = publish::allocate_entries(txn, tenant, take, now).await? else { return Ok(None) };
     // Rows still name an erased user as sender until the erase job reaches them.
     let senders = due.iter().filter_map(|(_, envelope)| envelope.sender).collect();
     let gone = user::find_missing(txn, tenant, &senders).await?;

@@ -4,18 +4,16 @@
 use entity::ids::Seq;
 
 use super::amend::{NotificationChange, update_within};
-use super::batch::{BatchOutcome, DraftOutcome, OutdatedCatalogue, write_batch};
-use super::draft::{NotificationDraft, PreparedDrafts, check_inputs, prepare_drafts};
+use super::draft::{self, NotificationDraft, PreparedDrafts, check_inputs, prepare_drafts};
 use super::input::NotificationInput;
-use super::{Notification, NotificationContent, commit, grouped};
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use super::send::{self, BatchOutcome, DraftOutcome, OutdatedCatalogue, write_batch};
+use super::{Notification, NotificationContent};
+use crate::catalogue::{self, Catalogue};
 use crate::tenant::Tenant;
 use crate::user::PerformedBy;
 use base::error::{Error, Result};
 use model::content::ContentChange;
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// Drafts that can be sent unless the catalogue changes.
 #[derive(Debug, Default)]
@@ -32,7 +30,7 @@ pub async fn check_sendable(
     let refused = check_inputs(store, PerformedBy::Backend, &catalogue, inputs).into_iter();
     let mut refused: Vec<(usize, Error)> =
         refused.map(|(place, error)| (place, error.with_field_prefix(&path(place)))).collect();
-    refused.extend(grouped::check_groups(store, tenant, inputs, &refused, &path).await?);
+    refused.extend(draft::check_groups(store, tenant, inputs, &refused, &path).await?);
     refused.into_iter().min_by_key(|(place, _)| *place).map_or(Ok(()), |(_, error)| Err(error))
 }
 
@@ -99,6 +97,6 @@ pub async fn update_params(
 /// Counts the committed notifications, and records the end of the log.
 pub fn record_sent(store: &Store, tenant: &Tenant, raised: &[Notification]) {
     for of in raised {
-        commit::count_notification(store, tenant, of);
+        send::count_notification(store, tenant, of);
     }
 }

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use super::draft::find_message_type;
 use super::input::{Addressees, NotificationInput};
-use super::routing::find_message_type;
 use crate::catalogue::Catalogue;
 use crate::tenant::Tenant;
-use crate::user;
-use crate::user::UserProfile;
+use crate::user::{self, UserProfile};
 use base::error::{Error, Result};
 use model::template::{TargetVariables, TemplateVariables, TextKind, render_template};
 use store::Store;

@@ -12,16 +12,14 @@ use super::queries::{OverviewCounts, OverviewRow, overview_query};
 use super::{BoundedCount, OverviewRequest, TypeOverview, UserOverview};
 use crate::catalogue::{Catalogue, MessageType};
 use crate::inbox::freshness::{InboxPosition, ReadBound};
-use crate::inbox::item;
-use crate::inbox::item::UserItemRow;
+use crate::inbox::item::{self, UserItemRow};
 use crate::tenant::{Tenant, TenantContext};
 use crate::view;
 use base::clock::Millis;
 use base::error::Result;
 use model::cache_validator::CacheValidator;
 use model::overview::CachedOverview;
-use store::Store;
-use store::{BatchLimits, Batcher, Principal};
+use store::{BatchLimits, Batcher, Principal, Store};
 
 /// Users per batch. On PostgreSQL, 16 users in one batch cost half of 16 single reads; larger batches save no more.
 const USERS: usize = 16;

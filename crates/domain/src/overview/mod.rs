@@ -9,19 +9,16 @@ use std::sync::Arc;
 
 use entity::ids::{Seq, UserId};
 
-use super::catalogue;
 use super::inbox::freshness::{self, FreshnessVerdict, ReadBound};
 use super::tenant::{Tenant, load_head};
-use super::view;
+use super::{catalogue, view};
 use base::error::{Error, Result};
-use store::Store;
-
 use batched::OverviewJob;
-
 pub use model::overview::{AddResult, BoundedCount, CachedOverview, OverviewRequest, TypeOverview, UserOverview};
 use model::response_cache::CachedResponse;
 pub use queries::overview_query;
 pub use revalidation::{CheckedEntry, count_still_valid, find_doubtful};
+use store::Store;
 
 /// Rejects an invalid cap or an unknown type.
 pub async fn check_wish(store: &Store, tenant: &Tenant, wish: &OverviewRequest) -> Result<()> {

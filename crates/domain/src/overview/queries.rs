@@ -8,15 +8,13 @@ use sea_orm::DbBackend;
 
 use super::OverviewRequest;
 use crate::catalogue::MessageType;
-use crate::inbox::freshness;
-use crate::inbox::freshness::{InboxPosition, ReadBound, push_versions};
+use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_versions};
 use crate::inbox::item;
 use crate::inbox::ranges::{InboxSide, ItemState, MarkPart, SqlOperand, StateRange, push_range, ranges_of_side};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use model::cache_validator::InboxVersions;
-use store::SqlBuilder;
-use store::Store;
+use store::{SqlBuilder, Store};
 
 columns! {
     /// The counts of an inbox and of one of its types.

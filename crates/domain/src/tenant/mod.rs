@@ -16,8 +16,7 @@ use tokio::time::timeout;
 use base::error::{Error, Result};
 use model::id_cipher::IdCipher;
 pub use model::tenant::Tenant;
-use store::transaction;
-use store::{Caches, Store};
+use store::{Caches, Store, transaction};
 
 /// The context of work for a tenant.
 pub type TenantContext = (Arc<Store>, Arc<Tenant>);

@@ -4,8 +4,7 @@ use entity::channel::ChannelKind;
 
 use base::clock::Millis;
 use base::error::Result;
-use store::SqlBuilder;
-use store::Transaction;
+use store::{SqlBuilder, Transaction};
 
 /// Creates the channel of all users of the tenant with a code, unless it exists: a probe of `tenant_code`.
 pub async fn create_everyone_channel(txn: &Transaction, code: &str, now: Millis) -> Result<()> {

@@ -11,8 +11,7 @@ use super::find_existing;
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::Transaction;
+use store::{Store, Transaction};
 
 /// The most addresses of a user.
 pub const CONTACTS: usize = 5;

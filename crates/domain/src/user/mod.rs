@@ -17,21 +17,19 @@ use super::tenant::{Tenant, load_head};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
-use model::hours::{ContactHours, DigestTime, QuietPeriod, StoredHours};
-use model::validate;
-use store::Store;
-use store::{PendingAudit, Transaction, transaction};
-
 pub use contact::{
     CONTACTS, ContactAddress, clear_contact_failures, find_contact_ids, find_contact_owner, load_contacts,
 };
 pub use lock::{fail_erased, find_missing, lock_users, retry_if_erased};
+use model::hours::{ContactHours, DigestTime, QuietPeriod, StoredHours};
 use model::user::folded_name;
 pub use model::user::{PerformedBy, UserProfile};
+use model::validate;
 use model::zone::IanaZone;
 pub use queries::{PrefixField, count_users, select_by_prefix, seq_before};
 pub use resolve::{InboxStart, find_existing, find_or_create, find_or_create_one, find_or_create_within};
 pub use search::search;
+use store::{PendingAudit, Store, Transaction, transaction};
 
 /// A change of a profile: `None` keeps a field, `Some(None)` clears it.
 #[derive(Clone, Debug, Default)]

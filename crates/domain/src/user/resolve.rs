@@ -14,8 +14,7 @@ use crate::tenant::{Tenant, TenantContext};
 use base::clock::Millis;
 use base::error::{Error, Result};
 use model::validate;
-use store::Store;
-use store::{BatchLimits, Batcher, PendingAudit, Principal, Transaction, transaction};
+use store::{BatchLimits, Batcher, PendingAudit, Principal, Store, Transaction, transaction};
 
 /// The most lookups of one batch.
 const MENTIONS: usize = 256;

@@ -16,8 +16,7 @@ use cluster::hub::Notice;
 use model::fingerprint::fingerprint;
 use model::json::canonicalize;
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// The most activities of one call.
 const ACTIVITIES: usize = 1000;

@@ -15,8 +15,7 @@ use base::clock::Millis;
 use base::error::{Error, Result};
 use cluster::hub::Notice;
 use model::validate;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// The most users who join or leave in one call.
 const USERS: usize = 10_000;

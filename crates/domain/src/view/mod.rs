@@ -27,16 +27,14 @@ use entity::view_visit;
 use sea_orm::sea_query::{ExprTrait, IntoCondition};
 
 use super::tenant::Tenant;
+pub use activity::{ViewActivity, record_activities};
 use base::clock::Millis;
 use base::error::{Error, Result};
-use store::Store;
-use store::Transaction;
-
-pub use activity::{ViewActivity, record_activities};
 pub use list::{VIEWS, ViewListing, check_keys, list_after, load_lists, load_unread};
 pub use member::{MembershipCaller, join, leave, visit};
 pub use model::view::{UnreadViews, UserView, ViewKey};
 pub use state::{PAIRS, ViewState, load_positions, load_states};
+use store::{Store, Transaction};
 pub use sweep::sweep;
 
 /// How far `view.touched_at` may lag, in milliseconds: visits write to a view once a day at most.

@@ -8,9 +8,7 @@ use super::{MemberPosition, ViewKey, ViewRow, VisitState};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
-use store::SqlBuilder;
-use store::Store;
-use store::Transaction;
+use store::{SqlBuilder, Store, Transaction};
 
 /// The columns of a view `v`, with the prefix `row_`.
 const ROW: &str = "v.id AS row_id, v.code AS row_key_code, v.external_id AS row_key_id, v.position AS row_position, \

@@ -10,8 +10,7 @@ use super::TOUCH;
 use base::clock::Millis;
 use base::error::Result;
 use cluster::hub::Notice;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// How long a view is kept without an activity, a visit or a new member, in milliseconds: a year.
 const UNTOUCHED: Millis = 365 * 24 * 60 * 60 * 1000;

@@ -9,8 +9,7 @@ use entity::prelude::{ConnectionTrait, FromColumns, LIST};
 
 use base::error::Result;
 use domain::catalogue;
-use domain::inbox::item;
-use domain::inbox::item::{ContentReader, ItemContent, UserItem, UserItemRow};
+use domain::inbox::item::{self, ContentReader, ItemContent, UserItem, UserItemRow};
 use domain::tenant::Tenant;
 use model::int_map::IntegerKeyMap;
 use queries::ContentVersion;

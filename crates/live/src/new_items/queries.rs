@@ -6,8 +6,7 @@ use entity::ids::{Seq, TypeId, UserId};
 use domain::inbox::item::{ContentWithRevision, UserItemRow, push_content_joins};
 use domain::probe;
 use domain::tenant::Tenant;
-use store::SqlBuilder;
-use store::Store;
+use store::{SqlBuilder, Store};
 
 /// Which items to read.
 #[derive(Clone, Copy, Debug)]

@@ -4,30 +4,24 @@
 //! records a job for the rest. The job deletes the user's rows in batches, then scans everything that was sent.
 
 use entity::ids::{Seq, UserId};
-use entity::notification::Entity as Notification;
+use entity::notification::{self, Entity as Notification};
 use entity::prelude::*;
-use entity::publication::Entity as Publication;
-use entity::recipient::Entity as Recipient;
-use entity::schedule::Entity as Schedule;
-use entity::user::Entity as User;
-use entity::{
-    contact, digest, inbox_item, notification, preference, publication, read_mark, recipient, schedule, subscription,
-};
-use entity::{tally_span, user, view_visit};
+use entity::publication::{self, Entity as Publication};
+use entity::recipient::{self, Entity as Recipient};
+use entity::schedule::{self, Entity as Schedule};
+use entity::user::{self, Entity as User};
+use entity::{contact, digest, inbox_item, preference, read_mark, subscription, tally_span, view_visit};
 use sea_orm::sea_query::{CaseStatement, ExprTrait};
 
 use super::queries::NOTIFICATIONS;
 use base::error::Result;
 use cluster::hub::Notice;
-use domain::job;
-use domain::job::{JobProgress, LockedJob};
+use domain::job::{self, JobProgress, LockedJob};
 use domain::notification::OF_USERS;
-use domain::tenant;
-use domain::tenant::Tenant;
+use domain::tenant::{self, Tenant};
 use domain::{channel, counters, user as users};
 use model::validate;
-use store::Store;
-use store::{PendingAudit, Transaction, transaction};
+use store::{PendingAudit, Store, Transaction, transaction};
 
 /// Rows of one table deleted in one transaction.
 const ROWS: u64 = 2000;

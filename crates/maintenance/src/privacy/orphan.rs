@@ -8,21 +8,19 @@ use std::collections::BTreeSet;
 
 use entity::ids::{TenantId, UserId};
 use entity::prelude::*;
-use entity::user::Entity as User;
+use entity::user::{self, Entity as User};
 use entity::{
     contact, digest, inbox_item, notification, preference, publication, read_mark, recipient, subscription, tally_span,
+    view_visit,
 };
-use entity::{user, view_visit};
 
 use super::erase::{delete_batch, end_of_sent, erase_from_sent};
 use super::queries::{
     FirstOrphanRow, IdGap, NOTIFICATIONS, OrphanRow, is_known_user, select_first_in_gaps, select_orphans,
 };
 use base::error::Result;
-use domain::tenant;
-use domain::tenant::{Tenant, TenantFailures};
-use store::Store;
-use store::{Transaction, transaction};
+use domain::tenant::{self, Tenant, TenantFailures};
+use store::{Store, Transaction, transaction};
 
 /// User ids read at once.
 const USERS: usize = 2000;

@@ -9,10 +9,8 @@ use entity::user::{Column, Entity as User};
 use tokio::time::sleep;
 
 use base::error::Result;
-use domain::overview;
-use domain::overview::{CachedOverview, CheckedEntry};
-use domain::tenant;
-use domain::tenant::{Tenant, TenantFailures};
+use domain::overview::{self, CachedOverview, CheckedEntry};
+use domain::tenant::{self, Tenant, TenantFailures};
 use store::Store;
 
 /// The log message if there are any.

@@ -11,8 +11,7 @@ use super::advance_ids::{LineageRecord, advance_logs, load_lineage, save_lineage
 use base::error::{DatabaseFailure, Error, Result};
 use live::LiveRooms;
 use model::log_gaps::LogGaps;
-use store::Store;
-use store::{DatabaseLineage, Transaction, bypass_fence, raise_generated, transaction};
+use store::{DatabaseLineage, Store, Transaction, bypass_fence, raise_generated, transaction};
 
 /// How far numbers are raised: more than all tenants together can have used in the lost part of the history.
 const BY: i64 = 10_000_000;

@@ -14,8 +14,7 @@ use sea_orm::sea_query::ExprTrait;
 
 use base::clock::Millis;
 use base::error::Result;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// A task. It runs at a fixed interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

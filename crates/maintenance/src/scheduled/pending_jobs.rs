@@ -2,11 +2,9 @@
 
 use crate::privacy;
 use base::error::Result;
-use domain::job;
-use domain::job::JobKind;
+use domain::job::{self, JobKind};
 use domain::{channel, tenant};
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Continues all jobs that are due. A failed job waits for the next run and does not stop the others.
 pub async fn run_due_jobs(store: &Store) -> Result<()> {

@@ -4,8 +4,7 @@ use futures_util::future::BoxFuture;
 
 use super::advance_ids::{LineageRecord, advance_logs, load_lineage, save_lineage};
 use base::error::Result;
-use store::Store;
-use store::{raise_generated, transaction};
+use store::{Store, raise_generated, transaction};
 
 /// Raises all tenants' numbers by `by` and returns the number of tenants. No node may serve the database meanwhile.
 pub fn advance_numbers(store: &Store, by: i64) -> BoxFuture<'_, Result<u64>> {

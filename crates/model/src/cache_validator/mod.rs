@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 
 use super::inbox_position::InboxPosition;
 use base::clock::Millis;
-
 pub use invalidation_watch::{ASKED_EVERY, ChannelShards, InvalidationWatch, hash_tokens};
 
 columns! {

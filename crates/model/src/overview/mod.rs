@@ -14,7 +14,6 @@ use super::cache_validator::CacheValidator;
 use super::catalogue::MessageType;
 use super::item::UserItem;
 use super::view;
-
 pub use cache::{CachedOverview, OverviewCache};
 pub use etag::VisibleFields;
 pub use mark_update::AppliedMark;

@@ -12,7 +12,6 @@ use super::alarm::AlarmTarget;
 use super::validate;
 use base::clock::Millis;
 use base::error::{Error, Result};
-
 pub use columns::{ColumnValues, id_text};
 pub use difference::{DiffOptions, RowDiff, StoredRow, diff_rows};
 pub use placeholder::PlaceholderText;

@@ -8,7 +8,6 @@ use minijinja::{
     Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, default_auto_escape_callback,
     escape_formatter, filters, tests,
 };
-
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::guard_filters;

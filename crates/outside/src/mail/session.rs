@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lettre::transport::smtp;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+
 #[expect(deprecated, reason = "lettre has no other way to encrypt an existing connection")]
 use lettre::transport::smtp::client::AsyncNetworkStream;
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters};

@@ -1,8 +1,7 @@
 //! Metrics of this process, under Prometheus's standard names
 //! (<https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics>). Linux only.
 
-use std::fmt;
-use std::fs;
+use std::{fmt, fs};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};

@@ -12,8 +12,7 @@ use crate::destination::{DeliveryEvent, DestinationKind, Lease, NewDelivery, ins
 use base::error::Result;
 use domain::inbox::sync;
 use domain::tenant::Tenant;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// Users per step.
 const USERS: u64 = 200;

@@ -17,12 +17,10 @@ use entity::prelude::*;
 use base::clock::Millis;
 use base::error::Result;
 use domain::tenant::Tenant;
-use store::Store;
-use store::{Transaction, transaction};
-
 pub use fan_out::make_deliveries;
 pub use prepare::{DigestContent, prepare_digests};
 pub(super) use schedule::schedule_digests;
+use store::{Store, Transaction, transaction};
 
 /// When the destination's first digest is due: the beginning of a range of `digest_next_at`.
 pub async fn first_due_at(txn: &Transaction, destination: i64) -> Result<Option<Millis>> {

@@ -12,12 +12,10 @@ use crate::destination::{Delivery, Destination, PreparedDelivery};
 use base::clock::Millis;
 use base::error::Result;
 use domain::inbox::sync;
-use domain::notification;
-use domain::notification::NotificationState;
+use domain::notification::{self, NotificationState};
 use domain::tenant::Tenant;
 use model::item::ItemContent;
-use store::Store;
-use store::transaction;
+use store::{Store, transaction};
 
 /// The most items that a digest lists.
 const ITEMS: i64 = 20;

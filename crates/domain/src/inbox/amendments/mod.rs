@@ -23,11 +23,9 @@ use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::Result;
 use cluster::hub::Notice;
-pub(super) use queries::SubjectRange;
 use queries::{AmendedItem, AmendmentCount, InboxEdges};
+pub(super) use queries::{SubjectRange, push_has_amendment};
 use store::Transaction;
-
-pub(super) use queries::push_has_amendment;
 
 /// Maximum amendments that one transaction examines for a user far behind the log.
 const AMENDMENTS: i64 = 5000;

@@ -11,17 +11,14 @@ use std::sync::Arc;
 use entity::ids::{Seq, UserId};
 
 use super::sync;
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue};
 use crate::tenant::{Tenant, load_head};
 use base::error::Result;
 pub use model::inbox_position::InboxPosition;
-use store::Principal;
-use store::Store;
-
 pub use queries::{
     IDLE_GAP, NEWEST, ReadBound, load_positions, pad_users, push_positions, push_read_bound, push_versions,
 };
+use store::{Principal, Store};
 
 /// What to do with the result of a statement.
 #[derive(Debug)]

@@ -11,8 +11,7 @@ use entity::prelude::{FromColumns, LIST};
 use sea_orm::QueryResult;
 use serde_json::Value;
 
-use crate::catalogue;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{self, Catalogue};
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
 use model::channel::ActionTarget;
@@ -20,10 +19,9 @@ pub use model::item::{ItemContent, UserItem};
 use model::item::{RenderedTexts, SenderTexts};
 use model::notification_cache::{CacheScope, ContentRevision, NotificationCache};
 use model::user::UserProfile;
-use store::Store;
-
 use queries::ContentRow;
 pub use queries::{ContentWithRevision, ItemWithContent, UserItemRow, push_content_joins, push_joins};
+use store::Store;
 
 /// Returns the user's items with these seqs, in that order, without expired or retracted ones.
 ///

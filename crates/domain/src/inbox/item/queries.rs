@@ -9,8 +9,7 @@ use crate::probe;
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use model::notification_cache::ContentRevision;
-use store::SqlBuilder;
-use store::Store;
+use store::{SqlBuilder, Store};
 
 numbers! {
     /// The user's own state of an item `i`.

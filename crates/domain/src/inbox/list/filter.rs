@@ -1,11 +1,11 @@
 //! Which items a list shows.
 
 use entity::ids::Seq;
+use entity::notification::NotificationKind;
 
 use crate::inbox::ranges::InboxSide;
 use base::clock::Millis;
 use base::error::Result;
-use entity::notification::NotificationKind;
 use model::catalogue::TYPES;
 use model::channel::ActionTarget;
 use model::validate;

@@ -23,14 +23,13 @@ use super::item::{ContentReader, UserItem};
 use crate::catalogue;
 use crate::tenant::Tenant;
 use base::error::{Error, Result};
+pub use filter::{ItemFilter, PageEnd, PageStrategy, PageWindow};
 use model::cache_validator::CacheValidator;
 use model::notification_cache::ContentRevision;
-use queries::{FreshnessColumns, PageRow};
-use store::Store;
-
-pub use filter::{ItemFilter, PageEnd, PageStrategy, PageWindow};
 pub use queries::page_query;
 pub(super) use queries::push_target;
+use queries::{FreshnessColumns, PageRow};
+use store::Store;
 
 /// A part of a list as of one log position.
 #[derive(Clone, Debug)]

@@ -12,10 +12,8 @@ use sea_orm::{DbBackend, QueryResult};
 use super::filter::{ItemFilter, PageEnd, PageStrategy, PageWindow};
 use crate::catalogue::Catalogue;
 use crate::channel::ActionTarget;
-use crate::inbox::freshness;
-use crate::inbox::freshness::{InboxPosition, ReadBound, push_versions};
-use crate::inbox::item;
-use crate::inbox::item::{UserItem, UserItemRow};
+use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_versions};
+use crate::inbox::item::{self, UserItem, UserItemRow};
 use crate::inbox::ranges::{SqlOperand, push_range, push_side, ranges_of_side};
 use crate::probe;
 use crate::tenant::Tenant;
@@ -23,8 +21,7 @@ use base::clock::Millis;
 use base::error::Result;
 use model::cache_validator::InboxVersions;
 use model::notification_cache::ContentRevision;
-use store::SqlBuilder;
-use store::Store;
+use store::{SqlBuilder, Store};
 
 /// The most items that a page filtered by kind, target, action or sender examines: each needs a lookup.
 const PASSED_OVER: i64 = 1_000;

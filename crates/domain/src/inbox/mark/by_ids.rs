@@ -12,18 +12,15 @@ use sea_orm::sea_query::ExprTrait;
 
 use super::outcome::{ChangeCounts, MarkOutcome};
 use super::queries::{self, ItemBeforeMark, LockedVersion};
-use super::transitions::{ItemChange, find_transition};
-use super::write::{ItemTransition, write_transitions};
-use crate::counters;
+use super::transitions::{ItemChange, ItemTransition, find_transition, write_transitions};
 use crate::inbox::sync;
 use crate::tenant::{Tenant, TenantContext};
-use crate::{catalogue, user as people};
+use crate::{catalogue, counters, user as people};
 use base::clock::Millis;
 use base::error::Result;
 use cluster::hub::Notice;
 use model::overview::AppliedMark;
-use store::Store;
-use store::{BatchLimits, Batcher, PendingAudit, Principal, Transaction, transaction};
+use store::{BatchLimits, Batcher, PendingAudit, Principal, Store, Transaction, transaction};
 
 /// Items per transaction, unless a single mark has more.
 const ITEMS: usize = 1000;

@@ -10,21 +10,17 @@ use entity::read_mark;
 
 use super::outcome::{ChangeCounts, MarkOutcome};
 use super::queries::{self, MatchingItem, UnreadCounts};
-use super::transitions::{ItemChange, StateTransition, transitions_for};
-use super::write::{ItemTransition, write_transitions};
-use crate::catalogue;
-use crate::catalogue::{Catalogue, MessageType, ReadPolicy};
+use super::transitions::{ItemChange, ItemTransition, StateTransition, transitions_for, write_transitions};
+use crate::catalogue::{self, Catalogue, MessageType, ReadPolicy};
 use crate::channel::ActionTarget;
-use crate::counters;
 use crate::inbox::sync;
 use crate::tenant::Tenant;
-use crate::user;
+use crate::{counters, user};
 use base::clock::Millis;
 use base::error::Result;
 use cluster::hub::Notice;
 use model::catalogue::unknown_type;
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// The items of a bulk mark.
 #[derive(Clone, Debug, Default)]

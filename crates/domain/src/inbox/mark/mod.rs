@@ -8,7 +8,6 @@ mod matching;
 mod outcome;
 mod queries;
 mod transitions;
-mod write;
 
 use std::sync::Arc;
 

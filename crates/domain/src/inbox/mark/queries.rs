@@ -9,11 +9,10 @@ use sea_orm::sea_query::ArrayType;
 use sea_orm::{ConnectionTrait, DbBackend, Value};
 
 use super::transitions::{ItemUpdate, StateTransition, TimeUpdate};
-use crate::counters;
 use crate::inbox::list::push_target;
 use crate::inbox::ranges::{ItemState, MarkPart, push_range};
-use crate::probe;
 use crate::tenant::Tenant;
+use crate::{counters, probe};
 use base::clock::Millis;
 use model::channel::ActionTarget;
 use store::SqlBuilder;

@@ -1,10 +1,18 @@
 //! The state transitions of each change.
 
-use entity::ids::{Seq, TypeId};
+use std::collections::BTreeMap;
 
+use entity::ids::{Seq, TypeId, UserId};
+use entity::prelude::LIST;
+
+use super::queries;
+use crate::counters::{self, ReadChange, ReaderInfo};
 use crate::inbox::ranges::{ItemState, MarkPart};
+use crate::tenant::Tenant;
 use base::clock::Millis;
+use base::error::Result;
 use model::overview::AppliedMark;
+use store::Transaction;
 
 /// What to do with the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,4 +157,39 @@ pub(super) fn transitions_for(change: ItemChange) -> &'static [StateTransition] 
             }
         }
     }
+}
+
+/// An item and the step that it takes.
+#[derive(Clone, Copy)]
+pub struct ItemTransition<'a> {
+    pub user: UserId,
+    pub seq: Seq,
+    pub step: &'a StateTransition,
+}
+
+/// Writes the new states, with one statement per 1,000 items that change alike, and records reads and unreads in the
+/// counters. The caller has locked the users' rows and flushed their counter spans.
+pub async fn write_transitions(
+    txn: &Transaction,
+    tenant: &Tenant,
+    moved: &[ItemTransition<'_>],
+    now: Millis,
+) -> Result<()> {
+    let mut alike: BTreeMap<ItemUpdate, Vec<(UserId, Seq)>> = BTreeMap::new();
+    for item in moved {
+        alike.entry(item.step.item_update()).or_default().push((item.user, item.seq));
+    }
+    for (put, items) in &alike {
+        for items in items.chunks(LIST) {
+            queries::write_items(txn, tenant, items, *put, now).execute(txn).await?;
+        }
+    }
+    if queries::can_count_in_update(txn) {
+        return Ok(());
+    }
+    let reading = |item: &ItemTransition<'_>| match item.step.read_delta() {
+        0 => None,
+        by => Some(ReadChange { seq: item.seq, by, reader: ReaderInfo { user: item.user, at: now } }),
+    };
+    counters::record_changes(txn, tenant, moved.iter().filter_map(reading)).await
 }

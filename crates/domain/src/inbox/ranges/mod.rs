@@ -7,6 +7,7 @@
 mod queries;
 
 pub use entity::inbox_item::ItemState;
+
 pub use queries::{SqlOperand, push_range, push_side};
 
 /// Which items of a state, relative to the newest read mark.

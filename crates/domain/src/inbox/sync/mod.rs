@@ -4,10 +4,9 @@
 //! follow commit order, so everything up to that end is already visible. Every change of a user's subscriptions takes
 //! the same lock, so it happens entirely before or after a sync.
 
-mod lock;
 mod queries;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use entity::ids::{ChannelId, Seq, UserId};
 use entity::prelude::{ColumnTrait, EntityTrait, Expr, InList, LIST, QueryFilter, QueryOrder, QuerySelect};
@@ -15,15 +14,13 @@ use entity::publication::{self, Entity as Publication};
 use entity::user::{self, Entity as User};
 
 use super::amendments::{self, SubjectRange};
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, load_head};
 use crate::{counters, user as people};
 use base::clock::Millis;
 use base::error::Result;
-use lock::{lock_rows, missing_users};
 use queries::{LockWait, LockedUser, LogState, SyncGap, UnsyncedChannel};
 pub use queries::{push_by_another, push_is_subscribed};
-use store::Store;
-use store::{PendingAudit, Transaction, transaction};
+use store::{PendingAudit, Store, Transaction, transaction};
 
 /// Users per transaction. It locks the row of each.
 const USERS_PER_TRANSACTION: usize = 500;
@@ -260,4 +257,35 @@ async fn move_cursors(
     let forward = forward.filter(user::Column::Id.is_in_list(txn, &ids)).filter(user::Column::CursorSeq.lt(to));
     forward.exec(txn).await?;
     Ok(())
+}
+
+/// Locks the users' rows in id order and reads the end of the log.
+///
+/// The end may have been read before the wait for the lock. That is harmless: it is still a valid log position, and the
+/// next sync brings what follows.
+pub(super) async fn lock_rows(
+    txn: &Transaction,
+    tenant: &Tenant,
+    users: &[UserId],
+    waits: LockWait,
+) -> Result<(Vec<LockedUser>, LogState)> {
+    let rows: Vec<(LockedUser, LogState)> =
+        queries::select_for_update(txn, tenant, users, waits).fetch_numbers(txn).await?;
+    let head = if let Some((_, head)) = rows.first() {
+        *head
+    } else {
+        // All of them were erased meanwhile, or are locked by other transactions.
+        let (end, catalogue_version) = load_head(txn, tenant).await?;
+        LogState { end, amended: Seq(0), catalogue_version }
+    };
+    Ok((rows.into_iter().map(|(locked, _)| locked).collect(), head))
+}
+
+/// The users that [`lock_rows`] did not lock.
+pub(super) fn missing_users(users: &[UserId], locked: &[LockedUser]) -> Vec<UserId> {
+    if locked.len() == users.len() {
+        return Vec::new();
+    }
+    let locked: HashSet<UserId> = locked.iter().map(|of| of.user).collect();
+    users.iter().copied().filter(|user| !locked.contains(user)).collect()
 }

@@ -12,8 +12,7 @@ use entity::notification::{self, Entity as Notifications};
 use entity::prelude::*;
 
 use super::{DirectAudience, NotificationKind};
-use crate::inbox::freshness;
-use crate::inbox::freshness::InboxPosition;
+use crate::inbox::freshness::{self, InboxPosition};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use base::error::{Error, Result};

@@ -15,12 +15,10 @@ use crate::inbox::freshness::ReadBound;
 use crate::tenant::{Tenant, TenantContext};
 use base::error::Result;
 use database::{PROOFS, ValidityList, VersionSnapshot};
+pub use drift::{CheckedEntry, count_still_valid, find_doubtful};
 use model::cache_validator::CacheValidator;
 use model::overview::{CachedOverview, OverviewRequest, UserOverview};
-use store::Store;
-use store::{BatchLimits, Batcher, Principal};
-
-pub use drift::{CheckedEntry, count_still_valid, find_doubtful};
+use store::{BatchLimits, Batcher, Principal, Store};
 
 /// The batcher for revalidation requests of a tenant's users.
 type RevalidationBatcher = Batcher<TenantContext, Arc<CacheValidator>, ValidityList>;

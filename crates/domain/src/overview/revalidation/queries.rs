@@ -5,13 +5,11 @@ use entity::ids::{ChannelId, UserId};
 use entity::prelude::FromQueryResult;
 use sea_orm::ConnectionTrait;
 
-use crate::inbox::freshness;
-use crate::inbox::freshness::{InboxPosition, ReadBound, push_versions};
+use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_versions};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use model::cache_validator::InboxVersions;
-use store::SqlBuilder;
-use store::Store;
+use store::{SqlBuilder, Store};
 
 /// A time that never comes.
 const NEVER: &str = "9223372036854775807";

@@ -14,8 +14,7 @@ use base::clock::Millis;
 use base::error::Result;
 use cluster::invalidation::{InvalidationKey, InvalidationStore, TokenSnapshot, channel_share};
 use model::cache_validator::{CacheValidator, ChannelShards, InvalidationWatch, hash_tokens};
-use store::Store;
-use store::{BatchLimits, Batcher, Principal};
+use store::{BatchLimits, Batcher, Principal, Store};
 
 /// A user with more channels than this watches all 256 channel tokens of the tenant.
 const CHANNELS: i64 = 1000;

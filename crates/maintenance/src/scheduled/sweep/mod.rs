@@ -17,14 +17,11 @@ use futures_util::future::BoxFuture;
 use self::queries::{UserSweepRow, delete_old_items, select_users_to_sweep};
 use base::clock::Millis;
 use base::error::{Error, Result};
-use delivery::DeliveryContext;
-use delivery::{destination, webhook};
+use delivery::{DeliveryContext, destination, webhook};
 use domain::catalogue::action;
-use domain::tenant;
-use domain::tenant::{Tenant, TenantFailures};
+use domain::tenant::{self, Tenant, TenantFailures};
 use domain::{audit, channel, counters, ended_session, user, view};
-use store::Store;
-use store::{Transaction, transaction};
+use store::{Store, Transaction, transaction};
 
 /// Rows per transaction.
 const ROWS: u64 = 2000;

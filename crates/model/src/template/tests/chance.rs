@@ -10,7 +10,6 @@ use super::super::SOURCE_BYTES;
 use super::super::compiled::ROOM;
 use super::super::filters::{FILTERS, TESTS};
 use super::super::texts::BODY_BYTES;
-
 use super::{Outcome, outcome};
 
 const NAMES: [&str; 15] = [
