@@ -3,6 +3,8 @@
 //! A token signed with the shared secret must name HS256. A token signed with a key of the JWKS must name the one
 //! algorithm stored for that key, so that a public key is never used as a secret. Headers that name keys (`jku`, `x5u`,
 //! `jwk`) are ignored.
+//!
+//! Knows `base`, `model` and `outside` (for sealed cookies), and no database.
 
 mod claims;
 mod fetch;

@@ -1,8 +1,8 @@
-//! A model of the invalidation protocol (`src/board`), small enough to check every order of events.
+//! A model of the invalidation protocol (`cluster::invalidation`), small enough to check every order of events.
 //!
 //! It has one inbox, with its version in the database. Nodes commit new versions, register invalidation tokens, cache
 //! what they read, and serve it while the same token is registered. They read and raise the epoch as in
-//! `src/board/epoch.rs`. Redis may lose all data, be unreachable for a node, or fail over to a replica that lags
+//! `cluster::invalidation::epoch`. Redis may lose all data, be unreachable for a node, or fail over to a replica that lags
 //! behind. The invariant: no node serves a version older than one that was acknowledged.
 
 use std::hash::Hash;

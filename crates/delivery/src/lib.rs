@@ -1,4 +1,12 @@
 //! Delivery to webhooks, mail, WeChat and Web Push.
+//!
+//! A *destination* reads the tenant's log with a cursor of its own. Its worker (`destination::worker`, started by
+//! `workers`) turns log entries into deliveries, sends what is due, and records the results. `dispatch` serves the three
+//! kinds that reach users at their own addresses: it waits until a notification has stayed unread, and gathers digests.
+//!
+//! Knows `domain` and `outside`. To add a provider: a client in `outside`; a variant of
+//! `entity::destination::DestinationKind`; a folder here with settings and `impl destination::Transport`; its worker in
+//! `workers`; its settings in `src/graphql/outbound`; tests against a recorded server as in `tests/it/wechat`.
 
 pub mod destination;
 pub mod dispatch;

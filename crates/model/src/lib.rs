@@ -1,4 +1,7 @@
-//! Domain values and their rules. They know neither the application nor SQL.
+//! Domain values and their rules: catalogue, templates, items, overviews, opaque ids, quiet hours, caches of values.
+//!
+//! Knows `base` and the ids and codes of `entity`. It has no statements, no application state and no input or output, so
+//! its tests need neither database nor runtime.
 
 pub mod actor;
 pub mod alarm;

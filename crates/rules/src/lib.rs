@@ -1,6 +1,6 @@
 //! Rules: rows of a customer's table become notifications, exactly one per row for as long as the row is there.
 //!
-//! A scan (`scan`, over `source`) or a report (`apply_report`) yields a result. `model::rule::difference` compares it,
+//! A scan (`scan`, over the crate `sources`) or a report (`apply_report`) yields a result. `model::rule::difference` compares it,
 //! by hashes of keys and contents, with `rule_row`, which has one row per known row of the source. It says which rows
 //! are new, changed, missing, back or gone, and knows neither time nor database.
 //!
@@ -13,7 +13,7 @@
 //! other nodes from starting. `run_no` is the fence that each step checks under the lock, so a run that lost its claim
 //! stops. Changing, pausing and deleting a rule increment it, too. A source has as many concurrent runs as connections,
 //! and tenants take turns at them, so a source that hangs delays only its own rules. The source's engine decides what a
-//! statement may do (`source`).
+//! statement may do (crate `sources`).
 
 mod apply;
 mod claim;

@@ -2,6 +2,9 @@
 //!
 //! Each scan gets a connection without traces of earlier scans. It is closed afterwards. Only PostgreSQL keeps one for
 //! reuse, after `DISCARD ALL`, and pings it first because the source may have been restarted.
+//!
+//! Knows `base` alone. To add a kind of source: a file with `impl driver::SourceServer`, and its URL scheme in
+//! `base::config::sources`.
 
 mod driver;
 mod failure;

@@ -2,15 +2,18 @@
 //!
 //! Ordinary statements are entity calls, written where they are used. `entity/src/statement` adds what SeaORM lacks:
 //! rows of one tenant or user, lists padded to powers of two so that statements stay prepared, and row locks in each
-//! SQL dialect. Statements that depend on a particular plan are written by hand in `statement.rs` files next to their
+//! SQL dialect. Statements that depend on a particular plan are written by hand in `queries.rs` files next to their
 //! module, with a row type and a comment on index and cost. Values are always bound. A list in a statement has at most
 //! 1,000 entries.
 //!
 //! SQLite allows one writer: transactions run `BEGIN IMMEDIATE` on a single connection (`connect`). `pool` is the
 //! connection pool (deadpool over the drivers' connections; sqlx's own pool spends a round trip on every return).
-//! `health` checks every second that the database responds. `share` limits the connections of each tenant and user. On
+//! `health` checks every second that the database responds. `fair_share` limits the connections of each tenant and user. On
 //! PostgreSQL, connections use generic plans and never scan a whole table that has an index, so plans do not depend on
 //! statistics.
+//!
+//! Knows `model` and `cluster`: [`Store`] holds the caches of values and publishes the notices of commits. It knows no
+//! noun of the domain.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! checks the number of the lease. A destination's limits (attempts in flight, consecutive failures, pauses) can
 //! therefore live in one node's memory.
 //!
-//! The delivery loop (`turn`) keeps up to 16 attempts in flight, records results ten times a second, and ends when
+//! The delivery loop (`worker`) keeps up to 16 attempts in flight, records results ten times a second, and ends when
 //! nothing is due or after 10 s. An attempt without a recorded result is repeated under the same id: a delivery may
 //! arrive twice, but is never lost. `model::delivery` decides when to retry. [`Transport`] is what differs by
 //! kind.

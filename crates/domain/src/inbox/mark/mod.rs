@@ -1,6 +1,6 @@
 //! Marks: read, unread, archived, deleted, seen.
 //!
-//! Each mark is a transaction that locks the user's row. Marks of all matching items (`bulk`) sync the inbox in their
+//! Each mark is a transaction that locks the user's row. Marks of all matching items (`matching`) sync the inbox in their
 //! own transaction. Marks by item id (`items`) share a transaction with those of other users.
 
 mod by_ids;

@@ -30,7 +30,7 @@ const USERS_PER_TRANSACTION: usize = 500;
 const NEAR_GAP: i64 = 256;
 
 /// About how many items one transaction adds for users who are far behind, and about how many amendments it examines
-/// (`amend`). The next transaction does the rest.
+/// (`amendments`). The next transaction does the rest.
 const ITEMS_PER_TRANSACTION: u64 = 5000;
 
 /// Syncs inboxes to the end of the log, however far they are behind, in transactions of bounded size. Returns the

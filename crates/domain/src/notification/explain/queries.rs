@@ -1,4 +1,4 @@
-//! Reads the facts about a notification and a user, with the same SQL conditions as a sync (`inbox/sync`, `wants`) and
+//! Reads the facts about a notification and a user, with the same SQL conditions as a sync (`inbox/sync`, `preference_filter`) and
 //! as the lists of an inbox (`inbox/shelf`).
 
 use entity::channel::ChannelKind;
