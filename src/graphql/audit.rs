@@ -6,9 +6,9 @@ use async_graphql::connection::Edge;
 use async_graphql::{Context, Enum, ID, InputObject, Object, Result, SimpleObject};
 use entity::ids::UserId;
 
-use super::batch_loader::BatchLoader;
 use super::connection::{PageArguments, ScannedConnection, names};
 use super::context::{ADMIN, CallContext};
+use super::loaders::BatchLoader;
 use super::scalars::{DateTimeScalar, to_int};
 use domain::audit::{self, AuditCriteria, AuditCursor, AuditList, AuditRecord, SubjectKind};
 use domain::user::{self, UserProfile};

@@ -7,13 +7,12 @@ use entity::audit_entry;
 use entity::ids::{ChannelId, UserId};
 use futures_util::FutureExt;
 
-use super::batch_loader::BatchLoader;
 use super::catalogue::DeletePayload;
 use super::connection::{PageArguments, ScannedConnection, names, row_connection};
 use super::context::{CallContext, STAFF, distinct_count};
+use super::loaders::{BatchLoader, UserLoader};
 use super::scalars::to_int;
 use super::user::User;
-use super::user_loader::UserLoader;
 use domain::channel;
 use model::id_cipher;
 

@@ -16,16 +16,15 @@
 mod account;
 mod admission;
 mod audit;
-mod batch_loader;
 mod cacheable;
 mod catalogue;
 mod channel;
 mod connection;
 mod context;
+mod engine;
 mod entities;
 mod errors;
 mod event;
-mod executor;
 mod explanation;
 mod group;
 mod hours;
@@ -33,6 +32,7 @@ mod inbox;
 mod inline;
 mod json;
 mod live;
+mod loaders;
 mod mark;
 mod node;
 mod notification;
@@ -42,7 +42,6 @@ mod patch;
 mod preference;
 mod preview;
 mod privacy;
-mod request_metrics;
 mod response_budget;
 mod rule;
 mod scalars;
@@ -51,9 +50,7 @@ mod sent;
 mod stats;
 mod status;
 mod user;
-mod user_loader;
 mod view;
-mod viewer;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -77,17 +74,17 @@ use admission::AdmissionControl;
 pub use admission::{AdmittedRequest, PersistedOperations, PublicRoute, RateLimit, RateScope, TokenBucket, sha256_hex};
 use base::error::Error;
 pub use cacheable::{CacheableQuery, ReusableResponse};
+pub use context::{CallerIdentity, Viewer};
 use domain::notification::SearchBudget;
+pub use engine::{OperationName, response_code as outcome};
 use entities::EntityLoader;
 pub use errors::error_code;
 use errors::error_response;
 use event::EventExecutor;
 pub use event::PersonalizedResponse;
 pub use json::json_to_value as json_value;
-pub use request_metrics::{OperationName, response_code as outcome};
 pub use response_budget::ResponseBudget;
 use store::{PendingAudit, Principal};
-pub use viewer::{CallerIdentity, Viewer};
 
 /// All queries.
 #[derive(Default, MergedObject)]
@@ -220,21 +217,19 @@ impl Schema {
     /// used up.
     pub async fn charge(&self, viewer: &Viewer) -> Result<(), Response> {
         let counted = self.admission.charge(&self.app, viewer).await;
-        counted.inspect_err(|refusal| request_metrics::count_refusal(&self.app, Some(viewer), refusal))
+        counted.inspect_err(|refusal| engine::count_refusal(&self.app, Some(viewer), refusal))
     }
 
     /// Counts a request without a token against each of these shares in order, and stops at the first that is used up.
     pub async fn charge_without_token(&self, shares: &[RateScope<'_>]) -> Result<(), Response> {
         let counted = self.admission.charge_without_token(&self.app, shares).await;
-        counted.inspect_err(|refusal| request_metrics::count_refusal(&self.app, None, refusal))
+        counted.inspect_err(|refusal| engine::count_refusal(&self.app, None, refusal))
     }
 
     /// A permit for a request in progress that has no document, until it is dropped. `Err` is the response if there is
     /// none.
     pub fn acquire_permit(&self) -> Result<OwnedSemaphorePermit, Box<Response>> {
-        self.admission
-            .acquire_permit(&self.app)
-            .inspect_err(|refusal| request_metrics::count_refusal(&self.app, None, refusal))
+        self.admission.acquire_permit(&self.app).inspect_err(|refusal| engine::count_refusal(&self.app, None, refusal))
     }
 
     /// Admits a request that may be executed, with its document parsed. `Err` is the response to a refused one.
@@ -242,7 +237,7 @@ impl Schema {
     /// Every transport calls this after `charge`. Without a viewer only introspection passes.
     pub async fn admit(&self, viewer: Option<&Viewer>, request: Request) -> Result<AdmittedRequest, Response> {
         let admitted = self.admission.admit(&self.app, viewer, request).await;
-        admitted.inspect_err(|refusal| request_metrics::count_refusal(&self.app, viewer, refusal))
+        admitted.inspect_err(|refusal| engine::count_refusal(&self.app, viewer, refusal))
     }
 
     /// Executes an admitted query or mutation. The fields of a mutation run one after the other and stop at the first

@@ -12,11 +12,11 @@ use super::context::{CallContext, STAFF};
 use super::group::UserGroup;
 use super::inbox::NotificationKind;
 use super::json::JsonScalar;
+use super::loaders::UserLoader;
 use super::outbound::{DeliveryCountLoader, NotificationDeliveries};
 use super::scalars::{DateTimeScalar, to_int};
 use super::stats::{HourLoader, NotificationHour, NotificationStats};
 use super::user::User;
-use super::user_loader::UserLoader;
 use domain::{catalogue, channel, notification};
 use model::id_cipher::IdKind;
 

@@ -3,8 +3,8 @@
 use async_graphql::{Result, SimpleObject};
 use entity::ids::Seq;
 
-use super::batch_loader::BatchLoader;
 use super::context::CallContext;
+use super::loaders::BatchLoader;
 use super::scalars::{DateTimeScalar, to_int};
 use domain::counters::{self, HourlyCounts};
 use domain::notification::Notification;

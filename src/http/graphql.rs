@@ -9,9 +9,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use super::credentials::unauthenticated_response;
-use super::etag::{is_listed, not_modified, with_etag};
 use super::request::IncomingRequest;
-use super::response::{self, EVENTS, error_response};
+use super::response::{self, EVENTS, error_response, is_listed, not_modified, with_etag};
 use super::response_memory::mark_uncounted;
 use super::serve::ConnectionState;
 use super::server::Server;

@@ -2,15 +2,13 @@
 
 mod asset;
 mod console;
-pub mod cors;
 mod credentials;
 mod desk;
-mod etag;
 mod events;
 mod graphql;
 mod json;
 mod key_counters;
-mod observe;
+mod middleware;
 mod request;
 mod response;
 mod response_memory;
@@ -29,7 +27,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
 use futures_util::future::BoxFuture;
@@ -49,18 +46,18 @@ const READY: Duration = Duration::from_millis(1_500);
 impl Server {
     /// All public routes, for an application that adds pages of its own.
     pub fn routes(&self) -> Router {
-        self.with_middleware(self.all_routes())
+        middleware::wrap(self, self.all_routes())
     }
 
     /// The same for a server that is not part of another application: `/` leads to the desk.
     fn own_routes(&self) -> Router {
         let first = get(async || Redirect::temporary("/desk"));
-        self.with_middleware(self.all_routes().route("/", first).merge(self.pages.clone().with_state(())))
+        middleware::wrap(self, self.all_routes().route("/", first).merge(self.pages.clone().with_state(())))
     }
 
     fn all_routes(&self) -> Router<Self> {
         let mut api = Router::new().route("/graphql", get(graphql::handle_get).post(graphql::handle_post));
-        if let Some(cors) = cors::layer(&self.app.config) {
+        if let Some(cors) = middleware::layer(&self.app.config) {
             api = api.layer(cors);
         }
         let mut routes = api
@@ -82,11 +79,7 @@ impl Server {
 
     /// The routes of the listener `TIDINGS_ADMIN_LISTEN`.
     fn admin_routes(&self) -> Router {
-        self.with_middleware(health_routes().route("/metrics", get(serve_metrics)))
-    }
-
-    fn with_middleware(&self, routes: Router<Self>) -> Router {
-        routes.layer(from_fn_with_state(self.clone(), observe::observe_request)).with_state(self.clone())
+        middleware::wrap(self, health_routes().route("/metrics", get(serve_metrics)))
     }
 
     /// Serves until `stop` completes. Then `/readyz` fails for `TIDINGS_DRAIN_SECONDS` so that load balancers notice,

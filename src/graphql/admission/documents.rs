@@ -11,8 +11,8 @@ use quick_cache::sync::Cache;
 
 use super::operations::sha256_hex;
 use crate::app::App;
+use crate::graphql::context::Viewer;
 use crate::graphql::errors::error_response;
-use crate::graphql::viewer::Viewer;
 use auth::CallerRole;
 use base::config::ServerConfig;
 use base::error::Error;

@@ -14,8 +14,8 @@ use guard::{CostRules, CostlyArgument, DocumentLimits, DocumentRefusal, Guard, M
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::DEFAULT_SIZE;
+use super::engine::RequestMetrics;
 use super::errors::error_response;
-use super::request_metrics::RequestMetrics;
 use super::scalars::DateTimeScalar;
 use super::{Mutation, OperationName, Query, Schema, Subscription, Viewer, schema_builder};
 use crate::app::App;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_graphql::{Result, SimpleObject};
 
 use super::delivery::OutboundChannel;
-use crate::graphql::batch_loader::BatchLoader;
 use crate::graphql::context::CallContext;
+use crate::graphql::loaders::BatchLoader;
 use crate::graphql::scalars::to_int;
 use delivery::destination::{self, DeliveryCounts, DestinationKind};
 

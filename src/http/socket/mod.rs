@@ -31,11 +31,11 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSoc
 use tracing::{Instrument, Span};
 
 use super::credentials::{RequestCredentials, client_origin, read_socket_credentials};
+use super::middleware;
 use super::response::{JSON, error_json, error_response};
 use super::serve::ConnectionState;
 use super::server::Server;
 use super::session::SessionPermit;
-use super::{cors, observe};
 use crate::graphql::{RateLimit, TokenBucket};
 use base::error::{Error, Result};
 use base::text::first_bytes;
@@ -81,7 +81,7 @@ pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mu
         Err(refusal) => return *refusal,
     };
     let headers = request.headers();
-    if !cors::is_origin_allowed(&server.app.config, headers) {
+    if !middleware::is_origin_allowed(&server.app.config, headers) {
         return (StatusCode::FORBIDDEN, "pages of this origin may not open WebSockets here\n").into_response();
     }
     // A client without a token takes as much room as any other.
@@ -92,7 +92,7 @@ pub fn upgrade(server: Server, state: Option<Arc<ConnectionState>>, request: &mu
     let shown = read_socket_credentials(&server, headers);
     let origin = client_origin(&server, state.as_deref(), headers);
     // Log lines of the session carry the id of the request that began it.
-    let span = observe::request_span(headers);
+    let span = middleware::request_span(headers);
     let config = WebSocketConfig::default()
         .max_message_size(Some(2 * MESSAGE_BYTES))
         .max_frame_size(Some(2 * MESSAGE_BYTES))

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
 use crate::app::App;
-use crate::graphql::viewer::Viewer;
+use crate::graphql::context::Viewer;
 use auth::CallerRole;
 use base::error::{Error, Result};
 pub use bucket::{RateLimit, TokenBucket};

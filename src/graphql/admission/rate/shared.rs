@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::PublicRoute;
 use super::bucket::RateLimit;
 use crate::app::App;
-use crate::graphql::viewer::CallerIdentity;
+use crate::graphql::context::CallerIdentity;
 use base::error::{Error, Result};
 
 /// The kind of a bucket.

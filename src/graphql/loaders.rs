@@ -1,6 +1,7 @@
-//! Users of a request. Data of one of them is read for all of them in one batch.
+//! Data of several objects of a request, read in one batch.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use async_graphql::Result;
@@ -13,6 +14,33 @@ use super::view::ViewLoader;
 use base::error::Error;
 use domain::overview::{self, OverviewRequest};
 use domain::user::{self, UserProfile};
+
+/// One value for each key. The first read loads the values of all keys.
+#[derive(Debug)]
+pub struct BatchLoader<Key, Value> {
+    keys: Vec<Key>,
+    all: OnceCell<HashMap<Key, Value>>,
+}
+
+impl<Key: Eq + Hash, Value> BatchLoader<Key, Value> {
+    /// For these keys.
+    pub fn for_keys(keys: Vec<Key>) -> Arc<Self> {
+        Arc::new(Self { keys, all: OnceCell::new() })
+    }
+
+    /// The value of one key, or `None`. `read` loads the values of all.
+    pub async fn load<'a, Reading>(
+        &'a self,
+        key: Key,
+        read: impl FnOnce(&'a [Key]) -> Reading,
+    ) -> base::error::Result<Option<&'a Value>>
+    where
+        Reading: Future<Output = base::error::Result<HashMap<Key, Value>>>,
+    {
+        let all = self.all.get_or_try_init(|| read(&self.keys)).await?;
+        Ok(all.get(&key))
+    }
+}
 
 type OverviewsByUser = HashMap<UserId, overview::UserOverview>;
 
