@@ -31,7 +31,7 @@ use model::network::CallerNetwork;
 const ID: usize = 64;
 
 /// Wraps all routes. A request passes, in this order: its id, log line, span and count ([`observe_request`]), then its
-/// route. On `/graphql`, [`layer`] answers CORS preflights before the handler, which checks the token.
+/// route. On `/graphql`, [`cors_layer`] answers CORS preflights before the handler, which checks the token.
 pub fn wrap(server: &Server, routes: Router<Server>) -> Router {
     routes.layer(from_fn_with_state(server.clone(), observe_request)).with_state(server.clone())
 }
@@ -133,7 +133,7 @@ const MAX_AGE: Duration = Duration::from_hours(2);
 const LINES: Duration = Duration::from_mins(1);
 
 /// Lets pages of the listed origins use the API. `None` if none is listed, so that preflights fail.
-pub fn layer(config: &ServerConfig) -> Option<CorsLayer> {
+pub fn cors_layer(config: &ServerConfig) -> Option<CorsLayer> {
     let WireConfig { origins, local_origins, .. } = &config.wire;
     if origins.is_empty() && !local_origins {
         return None;

@@ -57,7 +57,7 @@ impl Server {
 
     fn all_routes(&self) -> Router<Self> {
         let mut api = Router::new().route("/graphql", get(graphql::handle_get).post(graphql::handle_post));
-        if let Some(cors) = middleware::layer(&self.app.config) {
+        if let Some(cors) = middleware::cors_layer(&self.app.config) {
             api = api.layer(cors);
         }
         let mut routes = api
