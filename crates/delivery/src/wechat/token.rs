@@ -74,7 +74,7 @@ impl AccountTokens {
                 cause = error.log_message(),
                 "the access token of a WeChat account cannot be read or stored"
             );
-            let told = "the server cannot read or context the access token of the account: its log says why";
+            let told = "the server cannot read or store the access token of the account: its log says why";
             Err(WeChatFailure { verdict: FailureVerdict::Later, status: None, told: told.into(), retry_after: None })
         });
         match found {
