@@ -98,8 +98,11 @@ async fn confirm_unsubscribe(
     }
     match link_viewer(&wish).principal().run_as(unsubscribe::apply_request(&server.app, &wish)).await {
         Ok(()) => {
-            let done =
-                UnsubscribePage { heading: words.done, is_asked: false, ..question_page(StatusCode::OK, words, &wish) };
+            let done = UnsubscribePage {
+                heading: words.done(),
+                is_asked: false,
+                ..question_page(StatusCode::OK, words, &wish)
+            };
             respond_with_page(words, &done)
         }
         // The types have become mandatory meanwhile.
@@ -153,9 +156,9 @@ fn is_one_click(form: &[u8]) -> bool {
 /// The question. For mandatory types the reason why there is none; without types, that nothing is left to unsubscribe.
 fn question_page<'a>(status: StatusCode, words: &'static MailTexts, of: &'a UnsubscribeRequest) -> UnsubscribePage<'a> {
     let (is_asked, heading) = match of.types.is_empty() {
-        true => (false, words.done),
-        false if of.is_all_mandatory() => (false, words.mandatory),
-        false => (true, words.ask),
+        true => (false, words.done()),
+        false if of.is_all_mandatory() => (false, words.mandatory()),
+        false => (true, words.ask()),
     };
     let shown = of.types.iter().filter(|of| !is_asked || !of.mandatory);
     UnsubscribePage { status, heading, about: shown.map(|of| of.title.as_str()).collect(), is_asked }
@@ -165,7 +168,12 @@ fn question_page<'a>(status: StatusCode, words: &'static MailTexts, of: &'a Unsu
 fn unknown_page(words: &'static MailTexts) -> Response {
     respond_with_page(
         words,
-        &UnsubscribePage { status: StatusCode::NOT_FOUND, heading: words.unknown, about: Vec::new(), is_asked: false },
+        &UnsubscribePage {
+            status: StatusCode::NOT_FOUND,
+            heading: words.unknown(),
+            about: Vec::new(),
+            is_asked: false,
+        },
     )
 }
 
@@ -190,8 +198,9 @@ fn render_page(words: &'static MailTexts, of: &UnsubscribePage<'_>) -> Result<Re
     let layout = environment.get_template("unsubscribe.html").map_err(Error::internal)?;
     let UnsubscribePage { heading, is_asked, .. } = *of;
     let about: Vec<String> = of.about.iter().map(ToString::to_string).collect();
-    let MailTexts { language, stays, button, .. } = *words;
-    let scene = context! { language, heading, about, stays, is_asked, button, nonce };
+    let (stays, button) = (words.stays(), words.button());
+    let (language, direction) = (words.language, words.direction());
+    let scene = context! { language, direction, heading, about, stays, is_asked, button, nonce };
     let html = layout.render(scene).map_err(Error::internal)?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),

@@ -25,7 +25,9 @@ use serde_json::Value;
 use base::config::{AuthConfig, JwksSource};
 use base::error::{Error, Result};
 use jwks::JwksCache;
-pub use oidc::{ATTEMPT_SECONDS, CallbackQuery, SignIn, SignInRefusal, SignInSession, VerifiedCallback};
+pub use oidc::{
+    ATTEMPT_SECONDS, CallbackQuery, ClaimProblem, ClaimRefusal, SignIn, SignInRefusal, SignInSession, VerifiedCallback,
+};
 pub use role::CallerRole;
 use token::TokenAudience;
 

@@ -11,5 +11,6 @@ pub mod config;
 pub mod error;
 pub mod fair_semaphore;
 pub mod json;
+pub mod locale;
 pub mod telemetry;
 pub mod text;

@@ -5,6 +5,7 @@
 mod cookie;
 mod page;
 pub mod session_cookie;
+mod texts;
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -76,7 +77,7 @@ async fn begin_sign_in(
     Query(wish): Query<BeginParameters>,
     headers: HeaderMap,
 ) -> Response {
-    let sign_in = match charge_sign_in(&server, &RateScope::for_route(PublicRoute::SignIn, network)).await {
+    let sign_in = match charge_sign_in(&server, &headers, &RateScope::for_route(PublicRoute::SignIn, network)).await {
         Ok(sign_in) => sign_in,
         Err(answer) => return answer,
     };
@@ -97,7 +98,7 @@ async fn finish_sign_in(
     Query(returned): Query<CallbackQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let sign_in = match charge_sign_in(&server, &[RateScope::Network(PublicRoute::Callback, network)]).await {
+    let sign_in = match charge_sign_in(&server, &headers, &[RateScope::Network(PublicRoute::Callback, network)]).await {
         Ok(sign_in) => sign_in,
         Err(answer) => return answer,
     };
@@ -106,7 +107,7 @@ async fn finish_sign_in(
     let now = to_date_time(server.app.now());
     let finished = match sign_in.verify_callback(returned, attempt.as_deref(), now) {
         // Only a caller with an attempt of this server counts towards the shared rate.
-        Ok(returned) => match charge_sign_in(&server, &[RateScope::Route(PublicRoute::Callback)]).await {
+        Ok(returned) => match charge_sign_in(&server, &headers, &[RateScope::Route(PublicRoute::Callback)]).await {
             Ok(_) => sign_in.finish(returned, network, now).await,
             Err(answer) => return answer,
         },
@@ -142,7 +143,7 @@ async fn end_session(
     if let Err(error) = session_cookie::check_desk_origin(&headers, public) {
         return error_response(JSON, StatusCode::FORBIDDEN, &error);
     }
-    if let Err(answer) = charge_sign_in(&server, &RateScope::for_route(PublicRoute::SignOut, network)).await {
+    if let Err(answer) = charge_sign_in(&server, &headers, &RateScope::for_route(PublicRoute::SignOut, network)).await {
         return answer;
     }
     // The cookies stay if the session cannot be ended, so that the user can try again.
@@ -160,8 +161,12 @@ async fn end_session(
 }
 
 /// Counts a request of these shares and returns the sign-in. On failure, the response to send.
-async fn charge_sign_in<'a>(server: &'a Server, shares: &[RateScope<'_>]) -> Result<&'a SignIn, Response> {
-    let sign_in = server.app.sign_in.as_ref().ok_or_else(page::not_configured_page)?;
+async fn charge_sign_in<'a>(
+    server: &'a Server,
+    headers: &HeaderMap,
+    shares: &[RateScope<'_>],
+) -> Result<&'a SignIn, Response> {
+    let sign_in = server.app.sign_in.as_ref().ok_or_else(|| page::not_configured_page(headers))?;
     server.schema.charge_without_token(shares).await.map_err(|refusal| refused_response(JSON, &refusal))?;
     Ok(sign_in)
 }

@@ -304,6 +304,15 @@ async fn the_link_speaks_the_language_of_the_letter() {
                 3,
                 "in a header, the text and the page: {raw}"
             );
+            for (language, html, button) in [
+                ("ar-EG", "<html lang=\"ar\" dir=\"rtl\">", ">إلغاء الاشتراك<"),
+                ("zh-TW, zh;q=0.9", "<html lang=\"zh-Hant\" dir=\"ltr\">", ">取消訂閱<"),
+                ("en;q=0.5, zh-CN", "<html lang=\"zh-Hans\" dir=\"ltr\">", ">退订<"),
+                ("ru", "<html lang=\"ru\" dir=\"ltr\">", ">Отписаться<"),
+            ] {
+                let (_, _, page) = open(app, &path, language).await;
+                assert!(page.contains(html) && page.contains(button), "{language}: {page}");
+            }
         },
     )
     .await;

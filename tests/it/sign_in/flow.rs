@@ -283,6 +283,9 @@ async fn where_no_provider_is_named_nobody_signs_in() {
             let answer = browser.get(path).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND);
             assert!(answer.body.contains("Sign-in is not set up here"));
+            let chinese =
+                browser.send(Method::GET, path, &[("accept-language", "fi, zh-CN;q=0.9, en;q=0.1")], None).await;
+            assert!(chinese.body.contains("<html lang=\"zh-Hans\">") && chinese.body.contains("此处未设置登录"));
         }
         assert_eq!(browser.send(Method::POST, "/desk/session/end", &DESK, None).await.status, StatusCode::NOT_FOUND);
     })

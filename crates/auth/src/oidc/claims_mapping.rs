@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::refusal::{ClaimProblem, ClaimRefusal};
 use crate::role::CallerRole;
-use crate::token::{NAME, is_valid_name};
+use crate::token::is_valid_name;
 use base::config::{SignInConfig, TenantSource};
 use base::text::{character_count, display_line, shorten_text};
 
@@ -26,8 +27,8 @@ pub struct IdentifiedPerson {
 }
 
 impl IdentifiedPerson {
-    /// Reads the claims. The error is a sentence for the person that says why they cannot sign in.
-    pub fn from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Self, String> {
+    /// Reads the claims. The error says why the person cannot sign in.
+    pub fn from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Result<Self, ClaimRefusal> {
         let sub = name_from_claim(claims, &config.sub_claim)?;
         let tenant = match &config.tenant {
             TenantSource::All(tenant) => tenant.clone(),
@@ -40,7 +41,7 @@ impl IdentifiedPerson {
 }
 
 /// The role that the values of the role claim give.
-fn role_from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Result<CallerRole, String> {
+fn role_from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Result<CallerRole, ClaimRefusal> {
     let values = claim_texts(find_claim(claims, &config.role_claim)?);
     let is_among = |listed: &[String]| values.iter().any(|value| listed.iter().any(|of| of == value));
     if is_among(&config.admins) {
@@ -49,35 +50,39 @@ fn role_from_claims(config: &SignInConfig, claims: &Map<String, Value>) -> Resul
     if is_among(&config.services) {
         return Ok(CallerRole::Service);
     }
-    Err(format!("No value of your claim “{}” gives access to the desk.", config.role_claim))
+    Err(refusal(&config.role_claim, ClaimProblem::NoRole))
 }
 
 /// The single string value of a claim that names a tenant or user.
-fn name_from_claim(claims: &Map<String, Value>, name: &str) -> Result<String, String> {
+fn name_from_claim(claims: &Map<String, Value>, name: &str) -> Result<String, ClaimRefusal> {
     let values = claim_texts(find_claim(claims, name)?);
     match values.as_slice() {
         [value] if is_valid_name(value) => Ok((*value).to_owned()),
-        [_] => Err(format!("Your claim “{name}” {NAME}.")),
-        [] => Err(format!("Your claim “{name}” is not a text.")),
-        _ => Err(format!("Your claim “{name}” has several values, but must have one.")),
+        [_] => Err(refusal(name, ClaimProblem::InvalidName)),
+        [] => Err(refusal(name, ClaimProblem::NotText)),
+        _ => Err(refusal(name, ClaimProblem::Several)),
     }
 }
 
 /// Finds a claim by its name, or by a dotted path for providers that nest objects.
-fn find_claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, String> {
+fn find_claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Result<&'a Value, ClaimRefusal> {
     let along = || {
         let mut parts = name.split('.');
         let first = claims.get(parts.next()?)?;
         parts.try_fold(first, |value, part| value.get(part))
     };
     let found = claims.get(name).or_else(along).filter(|value| !value.is_null());
-    let value = found.ok_or_else(|| format!("The provider did not send your claim “{name}”."))?;
+    let value = found.ok_or_else(|| refusal(name, ClaimProblem::Missing))?;
     // AWS Cognito sends it as a string.
     let is_verified = claims.get(VERIFIED).is_some_and(|of| *of == Value::Bool(true) || *of == "true");
     if name == EMAIL && !is_verified {
-        return Err("The provider has not verified your e-mail address.".into());
+        return Err(refusal(name, ClaimProblem::Unverified));
     }
     Ok(value)
+}
+
+fn refusal(claim: &str, problem: ClaimProblem) -> ClaimRefusal {
+    ClaimRefusal { claim: claim.to_owned(), problem }
 }
 
 /// The strings of a claim that is a string or a list of strings.
@@ -99,6 +104,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::IdentifiedPerson;
+    use crate::oidc::refusal::{ClaimProblem, ClaimRefusal};
     use crate::role::CallerRole;
     use base::config::{SignInConfig, TenantSource};
 
@@ -128,11 +134,11 @@ mod tests {
         claims
     }
 
-    fn found(config: &SignInConfig, changes: &Value) -> Result<IdentifiedPerson, String> {
+    fn found(config: &SignInConfig, changes: &Value) -> Result<IdentifiedPerson, ClaimRefusal> {
         IdentifiedPerson::from_claims(config, claims(changes).as_object().unwrap())
     }
 
-    fn role(config: &SignInConfig, changes: &Value) -> Result<CallerRole, String> {
+    fn role(config: &SignInConfig, changes: &Value) -> Result<CallerRole, ClaimRefusal> {
         found(config, changes).map(|person| person.role)
     }
 
@@ -165,7 +171,10 @@ mod tests {
         config.role_claim = "realm_access.roles".into();
         let within = |roles: Value| json!({ "realm_access": { "roles": roles } });
         assert_eq!(role(&config, &within(json!(["support"]))), Ok(CallerRole::Service));
-        assert!(role(&config, &json!({ "realm_access": ["operators"] })).unwrap_err().contains("did not send"));
+        assert!(
+            role(&config, &json!({ "realm_access": ["operators"] }))
+                .is_err_and(|refusal| refusal.problem == ClaimProblem::Missing)
+        );
         config.role_claim = "https://acme.example/roles".into();
         assert_eq!(role(&config, &json!({ "https://acme.example/roles": ["root"] })), Ok(CallerRole::Admin));
     }
@@ -184,18 +193,17 @@ mod tests {
         let of = |org: Value| found(&config, &json!({ "org": org })).map(|person| (person.tenant, person.sub));
         assert_eq!(of(json!("globex")), Ok(("globex".into(), "7".into())));
         assert_eq!(of(json!(["globex"])), Ok(("globex".into(), "7".into())));
-        for (org, words) in [
-            (json!(["globex", "acme"]), "has several values"),
-            (json!([]), "is not a text"),
-            (json!(7), "is not a text"),
-            (json!(null), "did not send your claim “org”"),
-            (json!(""), "must have 1 to 128 characters"),
-            (json!(" acme"), "must have 1 to 128 characters"),
-            (json!("a".repeat(129)), "must have 1 to 128 characters"),
-            (json!("ac\u{0}me"), "must have 1 to 128 characters"),
+        for (org, problem) in [
+            (json!(["globex", "acme"]), ClaimProblem::Several),
+            (json!([]), ClaimProblem::NotText),
+            (json!(7), ClaimProblem::NotText),
+            (json!(null), ClaimProblem::Missing),
+            (json!(""), ClaimProblem::InvalidName),
+            (json!(" acme"), ClaimProblem::InvalidName),
+            (json!("a".repeat(129)), ClaimProblem::InvalidName),
+            (json!("ac\u{0}me"), ClaimProblem::InvalidName),
         ] {
-            let told = of(org.clone()).unwrap_err();
-            assert!(told.contains(words), "{org}: {told}");
+            assert_eq!(of(org.clone()), Err(ClaimRefusal { claim: "org".into(), problem }), "{org}");
         }
     }
 

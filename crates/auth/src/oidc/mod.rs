@@ -24,7 +24,7 @@ use base::fair_semaphore::FairSemaphore;
 use claims_mapping::IdentifiedPerson;
 use model::network::CallerNetwork;
 use provider::OidcProvider;
-pub use refusal::SignInRefusal;
+pub use refusal::{ClaimProblem, ClaimRefusal, SignInRefusal};
 use sealed_cookie::{CookieCipher, CookieKind};
 
 /// How long a user may take at the provider, in seconds.

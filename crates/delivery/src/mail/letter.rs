@@ -48,13 +48,13 @@ pub(super) fn write_item_letter(
         html: own_html.as_deref(),
         entries: &[],
         link: link.as_deref().map(|link| (link, title.as_str())),
-        unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link)),
+        unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link())),
         language: item.locale.as_deref(),
     })?;
     let parts = [Some(body.as_str()), link.as_deref()].into_iter().flatten().filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
     let text = if text.is_empty() { title.clone() } else { text };
-    let text = unsubscribe.iter().fold(text, |text, link| format!("{text}\n\n{}: {link}", words.link));
+    let text = unsubscribe.iter().fold(text, |text, link| format!("{text}\n\n{}: {link}", words.link()));
     let (to, language) = (item.address.clone(), item.locale.clone());
     Ok(MailMessage { to, subject: title, text, html, unsubscribe, language })
 }
@@ -84,14 +84,14 @@ pub(super) fn write_digest_letter(
         html: None,
         entries: &entries,
         link: None,
-        unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link)),
+        unsubscribe: unsubscribe.as_deref().map(|link| (link, words.link())),
         language: of.locale,
     })?;
     let lines = |entry: &EmailEntry| {
         let lines = [Some(&entry.title), Some(&entry.body), entry.link.as_ref()].into_iter().flatten();
         lines.filter(|line| !line.is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n")
     };
-    let footer = unsubscribe.iter().map(|link| format!("{}: {link}", words.link));
+    let footer = unsubscribe.iter().map(|link| format!("{}: {link}", words.link()));
     let parts = entries.iter().map(lines).chain([more]).chain(footer).filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
     let (to, language) = (of.address.to_owned(), of.locale.map(ToOwned::to_owned));

@@ -3,8 +3,9 @@
 use minijinja::{Environment, Value, context};
 use reqwest::Url;
 
-use super::language::{is_right_to_left, is_tag};
+use super::language::is_tag;
 use base::error::{Error, Result};
+use base::locale::is_right_to_left;
 use base::text::{character_count, shorten_text};
 
 /// Maximum characters of the preheader, which mail programs show beside the subject.
