@@ -122,7 +122,7 @@ impl DatabaseFailure {
     fn from_mysql_error(number: u16, message: &str) -> Option<Self> {
         match number {
             // A write, a commit or the engine failed. Error 28 of the operating system is "no space left on device".
-            3 | 20 | 1026 | 1030 | 1180 if message.contains("28") => Some(Self::Full),
+            3 | 20 | 1026 | 1030 | 1180 if system_error(message) == Some(28) => Some(Self::Full),
             3 | 20 | 1026 => Some(Self::Disk),
             1021 | 1114 => Some(Self::Full),
             1036 | 1290 | 1792 | 1836 => Some(Self::ReadOnly),
@@ -149,6 +149,14 @@ impl DatabaseFailure {
             _ => None,
         }
     }
+}
+
+/// The operating system's error number in a message of MySQL or MariaDB: "(Errcode: 28 …", "Got error 28 …". Other
+/// digits in the message are names of files.
+fn system_error(message: &str) -> Option<u32> {
+    let (_, after) = message.split_once("Errcode: ").or_else(|| message.split_once("Got error "))?;
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    after[..end].parse().ok()
 }
 
 #[cfg(test)]
@@ -188,6 +196,9 @@ mod tests {
         for (number, message, ailment) in [
             (1114, "The table 'notification' is full", Some(DatabaseFailure::Full)),
             (3, "Error writing file './x' (Errcode: 28 \"No space left on device\")", Some(DatabaseFailure::Full)),
+            (1030, "Got error 28 \"No space left on device\" from storage engine", Some(DatabaseFailure::Full)),
+            (1030, "Got error 128 from storage engine", None),
+            (3, "Error writing file './t28/x' (Errcode: 5 \"Input/output error\")", Some(DatabaseFailure::Disk)),
             (1290, "running with the --read-only option", Some(DatabaseFailure::ReadOnly)),
             (1205, "Lock wait timeout exceeded; try restarting transaction", Some(DatabaseFailure::Held)),
             (1213, "Deadlock found when trying to get lock; try restarting transaction", None),
