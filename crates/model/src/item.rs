@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::catalogue::{Catalogue, MessageType};
 use super::channel::ActionTarget;
+use super::reader::{ReaderDependence, ReaderLocale};
 use super::template::{ShownVariables, TargetVariables, TemplateSource, TemplateVariables, TextKind};
 use super::user::UserProfile;
 use base::clock::Millis;
@@ -27,7 +28,8 @@ pub struct UserItem {
     pub content: Arc<ItemContent>,
 }
 
-/// The content of a notification in an inbox, the same for all users.
+/// The content of a notification in an inbox, the same for all users with the same locale and time zone, or for all if
+/// no template of its type depends on them.
 #[derive(Clone, Debug)]
 pub struct ItemContent {
     /// The notification's id.
@@ -45,6 +47,8 @@ pub struct ItemContent {
     pub own: SenderTexts,
     /// The catalogue it is rendered with.
     pub catalogue: Arc<Catalogue>,
+    /// For whom it is rendered. `None` for nobody in particular.
+    pub reader: Option<Arc<ReaderLocale>>,
     pub rendered: RenderedTexts,
 }
 
@@ -106,7 +110,21 @@ impl ItemContent {
         let facts = |of: &Self| (of.notification, of.kind, of.published_at, of.updated_at);
         let same_facts = facts(self) == facts(other) && self.own == other.own && self.data == other.data;
         let same_people = (&self.sender, &self.target, &self.action) == (&other.sender, &other.target, &other.action);
-        Arc::ptr_eq(&self.catalogue, &other.catalogue) && same_facts && same_people
+        let same_reader = self.reader == other.reader;
+        Arc::ptr_eq(&self.catalogue, &other.catalogue) && same_facts && same_people && same_reader
+    }
+
+    /// What its texts depend on.
+    pub fn dependence(&self) -> ReaderDependence {
+        let Some(template) = &self.message_type.template else { return ReaderDependence::default() };
+        let of = |source| self.catalogue.templates.dependence(&self.message_type.code, source);
+        template.sources().map(of).fold(ReaderDependence::default(), ReaderDependence::and)
+    }
+
+    /// The same content, rendered for this reader.
+    #[must_use]
+    pub fn for_reader(&self, reader: Arc<ReaderLocale>) -> Self {
+        Self { reader: Some(reader), rendered: RenderedTexts::default(), ..self.clone() }
     }
 
     /// Version of the catalogue it is rendered with.
@@ -168,6 +186,7 @@ impl ItemContent {
             target: self.target.as_ref().map(|target| TargetVariables { r#type: &target.target_type, id: &target.id }),
             action: self.action.as_deref(),
             shown,
+            reader: self.reader.as_deref().unwrap_or(ReaderLocale::UNKNOWN),
         }
     }
 }

@@ -21,6 +21,7 @@ use domain::channel;
 use domain::channel::ActionTarget;
 use domain::notification::Addressees;
 use domain::tenant::Tenant;
+use model::reader::ReaderLocale;
 use model::rule::{ResultRow, RowDiff, diff_rows, prepare_rows};
 use model::template;
 use model::template::{TargetVariables, TemplateVariables, TextKind};
@@ -202,6 +203,7 @@ fn render_texts(kind: &MessageType, row: &ResultRow, addressees: &Addressees) ->
         target,
         action,
         shown: None,
+        reader: ReaderLocale::UNKNOWN,
     };
     let text = |text| template::render_template(template, text, &scene);
     Ok([text(TextKind::Title)?, text(TextKind::Body)?, text(TextKind::Link)?])

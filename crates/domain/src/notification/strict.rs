@@ -11,6 +11,7 @@ use crate::tenant::Tenant;
 use crate::user;
 use crate::user::UserProfile;
 use base::error::{Error, Result};
+use model::reader::ReaderLocale;
 use model::template::{TargetVariables, TemplateVariables, TextKind, render_template};
 use store::Store;
 
@@ -77,6 +78,7 @@ fn template_errors(
         target,
         action,
         shown: None,
+        reader: ReaderLocale::UNKNOWN,
     };
     let flaw = |text| render_template(template, text, &scene).err();
     Ok([TextKind::Title, TextKind::Body, TextKind::Link].into_iter().filter_map(flaw).collect())

@@ -20,7 +20,7 @@ use store::Principal;
 use store::Store;
 
 pub use queries::{
-    IDLE_GAP, NEWEST, ReadBound, load_positions, pad_users, push_positions, push_read_bound, push_versions,
+    IDLE_GAP, NEWEST, ReadBound, load_positions, pad_users, push_positions, push_read_bound, push_reader, push_versions,
 };
 
 /// What to do with the result of a statement.
