@@ -43,7 +43,7 @@ on_every_database! {
             "content": { "params": { "n": 1000, "at": "2024-05-01T22:30:00Z" } } });
         for (locale, zone, title) in [
             (json!("de"), json!("Europe/Berlin"), "1.000 files 00:30"),
-            (json!("zh-TW"), Value::Null, "1,000 files 下午10:30"),
+            (json!("zh-TW"), Value::Null, "1,000 files 晚上10:30"),
             (Value::Null, Value::Null, "1,000 files 10:30\u{202f}PM"),
         ] {
             assert_eq!(preview(app, of(locale, zone)).await["title"], json!(title));

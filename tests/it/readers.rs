@@ -20,9 +20,9 @@ async fn define(app: &TestApp) {
     app.admin().define(json!({ "code": "comments", "title": "Comments", "template": comments })).await;
 }
 
-async fn announce(app: &TestApp, of_type: &str, n: f64) {
+async fn announce(app: &TestApp, of_type: &str, n: i64) {
     let send = "mutation($i: SendAnnouncementInput!) { sendAnnouncement(input: $i) { notification { id } } }";
-    let content = json!({ "params": { "n": n, "at": "2024-05-01T22:30:00Z" } });
+    let content = json!({ "title": "own", "params": { "n": n, "at": "2024-05-01T22:30:00Z" } });
     app.service().ask(send, json!({ "i": { "type": of_type, "audience": everyone(), "content": content } })).await;
 }
 
@@ -51,7 +51,7 @@ on_every_database! {
         define(app).await;
         save(app, "ada", Some("de"), Some("Europe/Berlin")).await;
         save(app, "bob", Some("ru"), Some("Asia/Tokyo")).await;
-        announce(app, "comments", 1234.0).await;
+        announce(app, "comments", 1234).await;
         let german = ("1.234 comments".to_owned(), "1.234 on 02.05.24 00:30 (de, Europe/Berlin)".to_owned());
         let russian = ("1\u{a0}234 комментария".to_owned(), "1\u{a0}234 on 02.05.2024 07:30 (ru, Asia/Tokyo)".to_owned());
         let unknown = ("1,234 comments".to_owned(), "1,234 on 5/1/24 10:30\u{202f}PM (en, UTC)".to_owned());
@@ -105,8 +105,8 @@ on_every_database! {
                 sessions.push((user, title, items, overviews));
             }
         }
-        announce(app, "plain", 7.0).await;
-        announce(app, "comments", 2000.0).await;
+        announce(app, "plain", 7).await;
+        announce(app, "comments", 2000).await;
         for (user, title, items, overviews) in &mut sessions {
             assert_eq!([items.title().await, items.title().await], ["7 plain".to_owned(), (*title).to_owned()], "{user}");
             let overview = overviews.until_unread(2).await;
@@ -136,7 +136,7 @@ on_every_database! {
             let profile = json!({ "id": user, "locale": locale, "timeZone": zone, "contacts": [{ "email": format!("{user}@users.example") }] });
             app.service().ask(query, json!({ "i": [profile] })).await;
         }
-        announce(app, "news", 1234.0).await;
+        announce(app, "news", 1234).await;
         settle(app, &DeliveryWorkers::default()).await;
         let read = |got: &Got| {
             let raw = got.raw.replace("=\r\n", "");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::catalogue::{Catalogue, MessageType};
 use super::channel::ActionTarget;
 use super::reader::{ReaderDependence, ReaderLocale};
-use super::template::{ShownVariables, TargetVariables, TemplateSource, TemplateVariables, TextKind};
+use super::template::{ItemTemplate, ShownVariables, TargetVariables, TemplateSource, TemplateVariables, TextKind};
 use super::user::UserProfile;
 use base::clock::Millis;
 use base::text::{close_directions, display_line};
@@ -58,6 +58,7 @@ pub struct RenderedTexts {
     title: OnceLock<Option<String>>,
     body: OnceLock<Option<String>>,
     link: OnceLock<Option<String>>,
+    dependence: OnceLock<ReaderDependence>,
 }
 
 /// The texts that the sender wrote, used by types without a template.
@@ -116,9 +117,11 @@ impl ItemContent {
 
     /// What its texts depend on.
     pub fn dependence(&self) -> ReaderDependence {
-        let Some(template) = &self.message_type.template else { return ReaderDependence::default() };
-        let of = |source| self.catalogue.templates.dependence(&self.message_type.code, source);
-        template.sources().map(of).fold(ReaderDependence::default(), ReaderDependence::and)
+        *self.rendered.dependence.get_or_init(|| {
+            let sources = self.message_type.template.iter().flat_map(ItemTemplate::sources);
+            let of = |source| self.catalogue.templates.dependence(&self.message_type.code, source);
+            sources.map(of).fold(ReaderDependence::default(), ReaderDependence::and)
+        })
     }
 
     /// The same content, rendered for this reader.

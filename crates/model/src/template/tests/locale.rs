@@ -26,7 +26,7 @@ fn numbers_dates_and_lists_are_written_for_the_reader() {
         ("en", "America/New_York", "1,234,567.5; May 1, 2024; 4:30\u{202f}PM; Ada, Ben, and Cyd; Ada and Ben"),
         ("de", "Europe/Berlin", "1.234.567,5; 01.05.2024; 22:30; Ada, Ben und Cyd; Ada und Ben"),
         ("zh-Hans-CN", "Asia/Shanghai", "1,234,567.5; 2024年5月2日; 04:30; Ada、Ben和Cyd; Ada和Ben"),
-        ("zh-TW", "Asia/Taipei", "1,234,567.5; 2024年5月2日; 上午4:30; Ada、Ben和Cyd; Ada和Ben"),
+        ("zh-TW", "Asia/Taipei", "1,234,567.5; 2024年5月2日; 凌晨4:30; Ada、Ben和Cyd; Ada和Ben"),
     ] {
         let source = "{{ params.n|number }}; {{ params.at|date }}; {{ params.millis|date('time') }}; {{ params.names|list }}; \
                       {{ params.people|list(attribute='name') }}";
