@@ -333,10 +333,10 @@ impl From<MessageLetterInput> for catalogue::EmailTemplate {
 }
 
 /// MiniJinja templates. In scope are `params`, `data`, `sender` (`id`, `name`, `avatarUrl`, `locale`), `target`
-/// (`type`, `id`) and `action`. `docs/limits.md` lists the available blocks, filters and tests. A template fails on a
-/// notification if a name that it uses is missing or null, if it takes too many steps, or if its result is longer than
-/// 16 KiB. Then `templateError` reports it, and readers see the notification's own text. A title is cut to 256
-/// characters.
+/// (`type`, `id`) and `action`, and of the reader `locale` and `time_zone`. `docs/limits.md` lists the available blocks,
+/// filters and tests. A template fails on a notification if a name that it uses is missing or null, if it takes too many
+/// steps, or if its result is longer than 16 KiB. Then `templateError` reports it, and readers see the notification's
+/// own text. A title is cut to 256 characters.
 #[derive(SimpleObject)]
 #[graphql(name = "MessageTemplate")]
 pub struct MessageTemplate {

@@ -122,7 +122,7 @@ impl SentNotification {
         self.of.content.link.as_deref()
     }
 
-    /// As readers see it, rendered by its type's template. SERVICE, ADMIN.
+    /// As readers see it, rendered by its type's template, for a reader of English in UTC. SERVICE, ADMIN.
     async fn shown(&self, ctx: &Context<'_>) -> Result<ShownNotification> {
         let call = CallContext::with_role(ctx, STAFF)?;
         let sender = match &self.sender {

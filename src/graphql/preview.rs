@@ -13,6 +13,7 @@ use super::user::find_profiles;
 use base::error::Error;
 use base::text::{close_directions, display_line};
 use domain::catalogue::{self, ItemTemplate};
+use model::reader::ReaderLocale;
 use model::template::{TargetVariables, TemplateFlaw, TemplateVariables, TextKind, try_render};
 use model::validate;
 
@@ -32,6 +33,10 @@ pub struct PreviewNotificationInput {
     pub target: Option<TargetInput>,
     /// The action on the target.
     pub action: Option<String>,
+    /// The reader's locale, a BCP 47 language tag. Default: English.
+    pub locale: Option<String>,
+    /// The reader's IANA time zone. Default: UTC.
+    pub time_zone: Option<String>,
 }
 
 /// An error in a template.
@@ -80,6 +85,8 @@ impl PreviewQuery {
         let ContentInput { title, body, link, params, data } = input.content;
         let (params, data) = (given(params), given(data));
         let target = input.target.as_ref();
+        let reader = ReaderLocale { locale: input.locale, time_zone: input.time_zone };
+        reader.check().map_err(|error| error.with_field_prefix("input"))?;
         let scene = TemplateVariables {
             params: &params,
             data: &data,
@@ -87,6 +94,7 @@ impl PreviewQuery {
             target: target.map(|of| TargetVariables { r#type: &of.r#type, id: &of.external_id }),
             action: input.action.as_deref(),
             shown: None,
+            reader: &reader,
         };
         let mut flaws = Vec::new();
         let mut shown = |text, field, own: Option<String>| {

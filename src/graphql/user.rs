@@ -149,7 +149,7 @@ pub struct UserProfileInput {
     pub name: Option<String>,
     /// An absolute http(s) URL or a path.
     pub avatar_url: Option<String>,
-    /// BCP 47 language tag.
+    /// BCP 47 language tag. Letters are written in this language, as are numbers, dates and lists in templates.
     pub locale: Option<String>,
     /// All of the user's addresses outside of the inbox, at most five. Visible only to the user, services and
     /// operators.

@@ -33,6 +33,7 @@ mod operate;
 mod overview;
 mod preview;
 mod push;
+mod readers;
 mod retry;
 mod rule;
 mod schema;

@@ -37,6 +37,29 @@ on_every_database! {
         assert_eq!(item["viewer"]["inbox"]["nodes"], json!([texts]));
     }
 
+    async fn a_preview_is_for_a_reader(app) {
+        let template = json!({ "title": "{{ params.n|plural(one='# file', other='# files') }} {{ params.at|date('time') }}" });
+        let of = |locale: Value, zone: Value| json!({ "template": template, "locale": locale, "timeZone": zone,
+            "content": { "params": { "n": 1000, "at": "2024-05-01T22:30:00Z" } } });
+        for (locale, zone, title) in [
+            (json!("de"), json!("Europe/Berlin"), "1.000 files 00:30"),
+            (json!("zh-TW"), Value::Null, "1,000 files 晚上10:30"),
+            (Value::Null, Value::Null, "1,000 files 10:30\u{202f}PM"),
+        ] {
+            assert_eq!(preview(app, of(locale, zone)).await["title"], json!(title));
+        }
+        for (locale, zone, field) in [(json!("de_DE"), Value::Null, "input.locale"), (Value::Null, json!("Berlin"), "input.timeZone")] {
+            let refusal = app.service().refused(PREVIEW, json!({ "input": of(locale, zone) })).await;
+            assert!(refusal.contains(field), "{refusal}");
+        }
+        let flawed = json!({ "template": { "title": "{{ 1|plural(ones='x') }}" }, "content": {} });
+        let flaw = preview(app, flawed).await["flaws"][0].take();
+        assert!(flaw["field"] == "title" && flaw["message"].as_str().unwrap().contains("\"ones\""), "{flaw}");
+        let save = "mutation($t: MessageTemplateInput!) { saveMessageType(input: { code: \"x\", title: \"X\", template: $t }) { code } }";
+        let refusal = app.admin().refused(save, json!({ "t": { "title": "x", "body": "{{ 1|plural(one='x') }}" } })).await;
+        assert!(refusal.contains("body") && refusal.contains("\"other\""), "{refusal}");
+    }
+
     async fn a_template_that_is_being_written_is_tried_and_nothing_is_saved(app) {
         define(app).await;
         let template = json!({ "title": "{{ action }} on {{ target.type }} {{ target.id }}", "body": "one\n{% if params.late %}late" });

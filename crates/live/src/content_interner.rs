@@ -7,11 +7,12 @@ use entity::ids::Seq;
 use super::interner::WeakInterner;
 use domain::inbox::UserItem;
 use domain::inbox::item::ItemContent;
+use model::reader::ReaderLocale;
 
-/// The contents that sessions hold, by their notification's position in the log.
+/// The contents that sessions hold, by their notification's position in the log and their reader.
 #[derive(Debug, Default)]
 pub(super) struct ContentInterner {
-    known: WeakInterner<Seq, ItemContent>,
+    known: WeakInterner<(Seq, Option<Arc<ReaderLocale>>), ItemContent>,
     /// The content read last and its interned equal. Items come in log order, so those of a notification are adjacent.
     last: Option<(Arc<ItemContent>, Arc<ItemContent>)>,
 }
@@ -24,9 +25,10 @@ impl ContentInterner {
             return;
         }
         let read = item.content.clone();
-        match self.known.get(&item.seq) {
+        let key = (item.seq, read.reader.clone());
+        match self.known.get(&key) {
             Some(known) if known.is_same(&item.content) => item.content = known,
-            _ => self.known.insert(item.seq, &item.content),
+            _ => self.known.insert(key, &item.content),
         }
         self.last = Some((read, item.content.clone()));
     }

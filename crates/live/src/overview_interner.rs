@@ -19,7 +19,7 @@ const WISHES: usize = 16;
 pub(super) struct OverviewInterner {
     /// By outline, a hash of what they show.
     known: WeakInterner<u64, UserOverview>,
-    /// The last step per wish. There is seldom more than one wish.
+    /// The last step per wish and, if contents depend on them, readers. There is seldom more than one.
     last: Vec<(OverviewRequest, AppliedItems)>,
 }
 
@@ -75,7 +75,7 @@ impl OverviewInterner {
         let added = another.add_items(items, end, wish);
         let after = self.intern(another);
         let before = std::mem::replace(overview, after.clone());
-        self.last.retain(|(of, _)| of != wish);
+        self.last.retain(|(of, step)| of != wish || !step.has_same_readers(items));
         if self.last.len() >= WISHES {
             self.last.clear();
         }
@@ -85,6 +85,12 @@ impl OverviewInterner {
 }
 
 impl AppliedItems {
+    /// Whether the users of both read their items in the same language and time zone.
+    fn has_same_readers(&self, items: &[UserItem]) -> bool {
+        let mut both = self.items.iter().zip(items);
+        both.all(|(one, other)| one.content.reader == other.content.reader)
+    }
+
     fn is_same_step(&self, overview: &Arc<UserOverview>, items: &[UserItem], end: Seq) -> bool {
         let is_from = Arc::ptr_eq(&self.before, overview) && self.end == end;
         let mut both = self.items.iter().zip(items);

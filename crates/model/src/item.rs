@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::catalogue::{Catalogue, MessageType};
 use super::channel::ActionTarget;
-use super::template::{ShownVariables, TargetVariables, TemplateSource, TemplateVariables, TextKind};
+use super::reader::{ReaderDependence, ReaderLocale};
+use super::template::{ItemTemplate, ShownVariables, TargetVariables, TemplateSource, TemplateVariables, TextKind};
 use super::user::UserProfile;
 use base::clock::Millis;
 use base::text::{close_directions, display_line};
@@ -27,7 +28,8 @@ pub struct UserItem {
     pub content: Arc<ItemContent>,
 }
 
-/// The content of a notification in an inbox, the same for all users.
+/// The content of a notification in an inbox, the same for all users with the same locale and time zone, or for all if
+/// no template of its type depends on them.
 #[derive(Clone, Debug)]
 pub struct ItemContent {
     /// The notification's id.
@@ -45,6 +47,8 @@ pub struct ItemContent {
     pub own: SenderTexts,
     /// The catalogue it is rendered with.
     pub catalogue: Arc<Catalogue>,
+    /// For whom it is rendered. `None` for nobody in particular.
+    pub reader: Option<Arc<ReaderLocale>>,
     pub rendered: RenderedTexts,
 }
 
@@ -54,6 +58,7 @@ pub struct RenderedTexts {
     title: OnceLock<Option<String>>,
     body: OnceLock<Option<String>>,
     link: OnceLock<Option<String>>,
+    dependence: OnceLock<ReaderDependence>,
 }
 
 /// The texts that the sender wrote, used by types without a template.
@@ -106,7 +111,23 @@ impl ItemContent {
         let facts = |of: &Self| (of.notification, of.kind, of.published_at, of.updated_at);
         let same_facts = facts(self) == facts(other) && self.own == other.own && self.data == other.data;
         let same_people = (&self.sender, &self.target, &self.action) == (&other.sender, &other.target, &other.action);
-        Arc::ptr_eq(&self.catalogue, &other.catalogue) && same_facts && same_people
+        let same_reader = self.reader == other.reader;
+        Arc::ptr_eq(&self.catalogue, &other.catalogue) && same_facts && same_people && same_reader
+    }
+
+    /// What its texts depend on.
+    pub fn dependence(&self) -> ReaderDependence {
+        *self.rendered.dependence.get_or_init(|| {
+            let sources = self.message_type.template.iter().flat_map(ItemTemplate::sources);
+            let of = |source| self.catalogue.templates.dependence(&self.message_type.code, source);
+            sources.map(of).fold(ReaderDependence::default(), ReaderDependence::and)
+        })
+    }
+
+    /// The same content, rendered for this reader.
+    #[must_use]
+    pub fn for_reader(&self, reader: Arc<ReaderLocale>) -> Self {
+        Self { reader: Some(reader), rendered: RenderedTexts::default(), ..self.clone() }
     }
 
     /// Version of the catalogue it is rendered with.
@@ -168,6 +189,7 @@ impl ItemContent {
             target: self.target.as_ref().map(|target| TargetVariables { r#type: &target.target_type, id: &target.id }),
             action: self.action.as_deref(),
             shown,
+            reader: self.reader.as_deref().unwrap_or(ReaderLocale::UNKNOWN),
         }
     }
 }

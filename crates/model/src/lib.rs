@@ -24,6 +24,7 @@ pub mod notification;
 pub mod notification_cache;
 pub mod overview;
 pub mod per_user_cache;
+pub mod reader;
 pub mod response_cache;
 pub mod rule;
 pub mod template;

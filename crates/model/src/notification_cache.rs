@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::catalogue::Catalogue;
 use super::item::ItemContent;
+use super::reader::ReaderLocale;
 use base::clock::Millis;
 
 /// Overhead of an entry in bytes: its place in the map, and what the allocator rounds up.
@@ -47,7 +48,10 @@ pub struct CacheScope<'a> {
     pub texts: i64,
 }
 
-/// Recently read contents of all tenants, by log position.
+/// The log position of a content, and its reader if it depends on the reader.
+type ContentKey = (TenantId, Seq, Option<Arc<ReaderLocale>>);
+
+/// Recently read contents of all tenants.
 #[derive(Debug)]
 pub struct NotificationCache {
     bytes: usize,
@@ -57,8 +61,8 @@ pub struct NotificationCache {
 /// Two generations: entries that are no longer read are dropped with the older one.
 #[derive(Debug, Default)]
 struct CacheGenerations {
-    young: HashMap<(TenantId, Seq), CachedContent>,
-    old: HashMap<(TenantId, Seq), CachedContent>,
+    young: HashMap<ContentKey, CachedContent>,
+    old: HashMap<ContentKey, CachedContent>,
     /// Bytes of the young generation.
     weight: usize,
 }
@@ -81,9 +85,14 @@ impl NotificationCache {
         *self.known.lock() = CacheGenerations::default();
     }
 
-    /// The cached content if it is still valid.
-    pub fn find(&self, on: CacheScope<'_>, seq: Seq, edition: &ContentRevision) -> Option<Arc<ItemContent>> {
-        let place = (on.tenant, seq);
+    /// The cached content if it is still valid, for a reader or for nobody in particular.
+    pub fn find(
+        &self,
+        on: CacheScope<'_>,
+        (seq, reader): (Seq, Option<&Arc<ReaderLocale>>),
+        edition: &ContentRevision,
+    ) -> Option<Arc<ItemContent>> {
+        let place = (on.tenant, seq, reader.cloned());
         let mut known = self.known.lock();
         if let Some(one) = known.young.get(&place) {
             return one.valid_content(on, edition);
@@ -94,11 +103,11 @@ impl NotificationCache {
         Some(content)
     }
 
-    /// Caches a content.
+    /// Caches a content for its reader.
     pub fn insert(&self, on: CacheScope<'_>, seq: Seq, edition: ContentRevision, content: &Arc<ItemContent>) {
         if self.bytes > 0 {
             let one = CachedContent { edition, texts: on.texts, content: content.clone() };
-            self.known.lock().insert((on.tenant, seq), one, self.bytes / 2);
+            self.known.lock().insert((on.tenant, seq, content.reader.clone()), one, self.bytes / 2);
         }
     }
 }
@@ -117,7 +126,7 @@ impl CachedContent {
 
 impl CacheGenerations {
     /// Inserts an entry. Once the young generation exceeds `most` bytes, it replaces the old one.
-    fn insert(&mut self, place: (TenantId, Seq), one: CachedContent, most: usize) {
+    fn insert(&mut self, place: ContentKey, one: CachedContent, most: usize) {
         self.weight += one.weight();
         let before = self.young.insert(place, one);
         self.weight -= before.map_or(0, |one| one.weight());

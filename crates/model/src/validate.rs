@@ -34,6 +34,15 @@ pub fn identifier(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Validates the form of a BCP 47 language tag.
+pub fn language_tag(field: &str, tag: &str) -> Result<()> {
+    let is_subtag = |part: &str| (1..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric());
+    if tag.len() > 35 || !tag.split('-').all(is_subtag) {
+        return Err(Error::bad_input(field, "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
+    }
+    Ok(())
+}
+
 /// Validates ids or codes; an error names the index: `users[3]`.
 pub fn identifiers(field: &str, texts: &[String]) -> Result<()> {
     texts.iter().enumerate().try_for_each(|(place, text)| identifier(&format!("{field}[{place}]"), text))

@@ -19,6 +19,7 @@ use domain::catalogue::{self, MessageType};
 use domain::channel::{self, ActionTarget};
 use domain::notification::Addressees;
 use domain::tenant::Tenant;
+use model::reader::ReaderLocale;
 use model::rule::{ResultRow, RowDiff, diff_rows, prepare_rows};
 use model::template::{self, TargetVariables, TemplateVariables, TextKind};
 use model::validate;
@@ -198,6 +199,7 @@ fn render_texts(kind: &MessageType, row: &ResultRow, addressees: &Addressees) ->
         target,
         action,
         shown: None,
+        reader: ReaderLocale::UNKNOWN,
     };
     let text = |text| template::render_template(template, text, &scene);
     Ok([text(TextKind::Title)?, text(TextKind::Body)?, text(TextKind::Link)?])

@@ -56,8 +56,10 @@ pub async fn prepare_deliveries<P>(
         let Some((item, notification, rule)) = there(delivery) else { return Ok(PreparedDelivery::Dropped) };
         match item.quiet_until(now).filter(|_| !notification.message_type.mandatory) {
             Some(until) => Ok(PreparedDelivery::Later(until)),
-            None => write(&DueItem { item, notification, rule, content: &shown.render_content(notification) })
-                .map(PreparedDelivery::Ready),
+            None => {
+                let content = &shown.render_content(notification).for_reader(item.reader());
+                write(&DueItem { item, notification, rule, content }).map(PreparedDelivery::Ready)
+            }
         }
     };
     due.iter().map(&mut one).collect()

@@ -1,5 +1,7 @@
 //! Raw SQL about users' addresses.
 
+use std::sync::Arc;
+
 use entity::delivery_rule::SendCondition;
 use entity::destination::DestinationKind;
 use entity::ids::{Seq, TypeId, UserId};
@@ -12,6 +14,7 @@ use domain::tenant::Tenant;
 use model::catalogue::DeliveryRule;
 use model::hours::StoredHours;
 use model::notification::Notification;
+use model::reader::ReaderLocale;
 use store::SqlBuilder;
 
 /// A user with an address.
@@ -90,6 +93,11 @@ impl AddressedItem {
             }
             SendCondition::Always => !self.state.is_archived(),
         }
+    }
+
+    /// For whom letters and messages are written.
+    pub fn reader(&self) -> Arc<ReaderLocale> {
+        Arc::new(ReaderLocale { locale: self.locale.clone(), time_zone: self.hours.time_zone.clone() })
     }
 
     /// When the user's quiet hours end, or `None` outside of them.

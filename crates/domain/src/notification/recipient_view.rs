@@ -74,6 +74,7 @@ pub fn render_content(of: &Notification, sender: Option<UserProfile>, catalogue:
             params: of.content.params.clone().unwrap_or_default(),
         },
         catalogue,
+        reader: None,
         rendered: RenderedTexts::default(),
     }
 }

@@ -10,6 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::tenant::Tenant;
 use crate::user::{self, UserProfile};
 use base::error::{Error, Result};
+use model::reader::ReaderLocale;
 use model::template::{TargetVariables, TemplateVariables, TextKind, render_template};
 use store::Store;
 
@@ -76,6 +77,7 @@ fn template_errors(
         target,
         action,
         shown: None,
+        reader: ReaderLocale::UNKNOWN,
     };
     let flaw = |text| render_template(template, text, &scene).err();
     Ok([TextKind::Title, TextKind::Body, TextKind::Link].into_iter().filter_map(flaw).collect())

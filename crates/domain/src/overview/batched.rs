@@ -12,7 +12,7 @@ use super::queries::{OverviewCounts, OverviewRow, overview_query};
 use super::{BoundedCount, OverviewRequest, TypeOverview, UserOverview};
 use crate::catalogue::{Catalogue, MessageType};
 use crate::inbox::freshness::{InboxPosition, ReadBound};
-use crate::inbox::item::{self, UserItemRow};
+use crate::inbox::item::{self, ItemWithContent, UserItemRow};
 use crate::tenant::{Tenant, TenantContext};
 use crate::view;
 use base::clock::Millis;
@@ -178,7 +178,8 @@ fn assemble_overviews(
         of_type.unread = BoundedCount { count: unread, is_exact: true };
         let Some(own) = Option::<UserItemRow>::read_columns(row, OverviewRow::MANY)? else { continue };
         let reading = item::ContentReader::new(store, tenant, catalogue, stamp.texts);
-        if let Some((edition, content)) = reading.read_content(own.seq, row, OverviewRow::MANY + UserItemRow::MANY)? {
+        let places = (OverviewRow::MANY + UserItemRow::MANY, OverviewRow::MANY + ItemWithContent::MANY);
+        if let Some((edition, content)) = reading.read_content_for(own.seq, row, places)? {
             of_type.latest = Some(item::build_item(&own, content));
             if let Some(proof) = proof {
                 proof.senders.extend(edition.sender());

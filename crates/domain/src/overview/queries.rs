@@ -8,12 +8,13 @@ use sea_orm::DbBackend;
 
 use super::OverviewRequest;
 use crate::catalogue::MessageType;
-use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_versions};
+use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_reader, push_versions};
 use crate::inbox::item;
 use crate::inbox::ranges::{InboxSide, ItemState, MarkPart, SqlOperand, StateRange, push_range, ranges_of_side};
 use crate::tenant::Tenant;
 use base::clock::Millis;
 use model::cache_validator::InboxVersions;
+use model::reader::ReaderLocale;
 use store::{SqlBuilder, Store};
 
 columns! {
@@ -27,7 +28,8 @@ columns! {
     }
 }
 
-/// The first columns of a row: the freshness of an inbox, and one of its types. The newest item of that type follows.
+/// The first columns of a row: the freshness of an inbox, and one of its types. The newest item of that type follows,
+/// and then the reader.
 pub type OverviewRow = ((InboxPosition, InboxVersions), OverviewCounts);
 
 /// For each inbox: its freshness (`h`) and, per type, the unread count and the newest item with its notification,
@@ -47,11 +49,12 @@ pub fn overview_query(
     let counted = CountOptions { cap: wish.cap, reach, now };
     let ids: Vec<TypeId> = types.iter().map(|kind| kind.id).collect();
     let mut sql = SqlBuilder::new(&store.db.read);
-    sql.push("SELECT ").push_columns::<(OverviewRow, item::ItemWithContent)>().push(" FROM ");
+    sql.push("SELECT ").push_columns::<((OverviewRow, item::ItemWithContent), ReaderLocale)>().push(" FROM ");
     let push_standing = |sql: &mut SqlBuilder| {
         sql.push("(");
         freshness::push_positions(sql, tenant, users, reach, &|sql, user| {
             push_versions(sql, user);
+            push_reader(sql);
             push_has_kept(sql, user);
             if wish.unseen {
                 push_unseen(sql, user, &ids, counted);

@@ -11,17 +11,19 @@ use std::collections::HashMap;
 use entity::ids::{Seq, UserId};
 use entity::prelude::*;
 use entity::user::{Column, Entity as User};
+use sea_orm::Select;
 use sea_orm::sea_query::ExprTrait;
 
 use super::tenant::{Tenant, load_head};
 use base::clock::Millis;
-use base::error::{Error, Result};
+use base::error::Result;
 use cluster::hub::Notice;
 pub use contact::{
     CONTACTS, ContactAddress, clear_contact_failures, find_contact_ids, find_contact_owner, load_contacts,
 };
 pub use lock::{fail_erased, find_missing, lock_users, retry_if_erased};
 use model::hours::{ContactHours, DigestTime, QuietPeriod, StoredHours};
+use model::reader::ReaderLocale;
 use model::user::folded_name;
 pub use model::user::{PerformedBy, UserProfile};
 use model::validate;
@@ -68,6 +70,26 @@ pub async fn load_hours(store: &Store, user: UserId) -> Result<ContactHours> {
     Ok(of.one(&store.db.read).await?.unwrap_or_default().parse())
 }
 
+/// The locales and time zones of users: one statement per thousand.
+pub async fn load_readers(
+    db: &impl ConnectionTrait,
+    tenant: &Tenant,
+    users: &[UserId],
+) -> Result<HashMap<UserId, ReaderLocale>> {
+    let mut readers = HashMap::with_capacity(users.len());
+    for users in users.chunks(LIST) {
+        let of = User::keyed_of_tenant(tenant.id).filter(Column::Id.is_in_list(db, users));
+        readers.extend(read_readers(db, of).await?);
+    }
+    Ok(readers)
+}
+
+async fn read_readers(db: &impl ConnectionTrait, of: Select<User>) -> Result<Vec<(UserId, ReaderLocale)>> {
+    let of = of.select_only().columns([Column::Id, Column::Locale, Column::TimeZone]);
+    let rows: Vec<(UserId, Option<String>, Option<String>)> = of.into_tuple().all(db).await?;
+    Ok(rows.into_iter().map(|(user, locale, time_zone)| (user, ReaderLocale { locale, time_zone })).collect())
+}
+
 /// Records that the contents of users' inboxes have changed, in the transaction of the change. Cached overviews become
 /// invalid, and the commit notifies open sessions. New items need no call.
 pub async fn record_inbox_change(txn: &Transaction, tenant: &Tenant, users: &[UserId]) -> Result<()> {
@@ -104,6 +126,7 @@ async fn try_save_profiles(store: &Store, tenant: &Tenant, changes: &[ProfileCha
     ordered.sort_by_key(|(user, _)| *user);
     let tells = |change: &ProfileChange| (&change.name, &change.avatar_url, &change.locale) != (&None, &None, &None);
     transaction!(store.db, |txn| {
+        let moved = lock_moved(txn, tenant, &ordered).await?;
         for (user, change) in &ordered {
             save_profile(txn, tenant, (*user, change), store.now()).await?;
         }
@@ -112,11 +135,36 @@ async fn try_save_profiles(store: &Store, tenant: &Tenant, changes: &[ProfileCha
         if !reached.is_empty() {
             contact::save_contacts(txn, tenant, &reached, store.now()).await?;
         }
+        // Templates may use the reader's language and time zone.
+        if !moved.is_empty() {
+            record_inbox_change(txn, tenant, &moved).await?;
+        }
         // Notifications are shown with the profile of their sender.
         txn.notify(Notice { doubtful: changes.iter().any(tells), ..Notice::for_tenant(tenant.id) });
         Ok(())
     })?;
     Ok(users)
+}
+
+/// The users whose locale or time zone changes. Locks the rows of those for whom one is given, so that no other change
+/// comes between.
+async fn lock_moved(txn: &Transaction, tenant: &Tenant, changes: &[(UserId, &ProfileChange)]) -> Result<Vec<UserId>> {
+    let is_given = |change: &ProfileChange| change.locale.is_some() || change.time_zone.is_some();
+    let given: Vec<UserId> = changes.iter().filter(|(_, change)| is_given(change)).map(|(user, _)| *user).collect();
+    if given.is_empty() {
+        return Ok(given);
+    }
+    let of = User::keyed_of_tenant(tenant.id).filter(Column::Id.is_in_list(txn, &given));
+    let readers = read_readers(txn, of.order_by_asc(Column::Id).for_update(txn)).await?;
+    let readers: HashMap<UserId, ReaderLocale> = readers.into_iter().collect();
+    let moves = |(user, change): &(UserId, &ProfileChange)| {
+        let before = readers.get(user)?;
+        let zone = change.time_zone.as_ref().map(|zone| zone.as_ref().map(|zone| zone.name().to_owned()));
+        let is_same = change.locale.as_ref().is_none_or(|locale| *locale == before.locale)
+            && zone.is_none_or(|zone| zone == before.time_zone);
+        (!is_same).then_some(*user)
+    };
+    Ok(changes.iter().filter_map(moves).collect())
 }
 
 async fn save_profile(
@@ -166,10 +214,7 @@ impl ProfileChange {
             validate::link("avatarUrl", url)?;
         }
         if let Some(Some(locale)) = &self.locale {
-            let subtag = |tag: &str| (1..=8).contains(&tag.len()) && tag.chars().all(|c| c.is_ascii_alphanumeric());
-            if locale.len() > 35 || !locale.split('-').all(subtag) {
-                return Err(Error::bad_input("locale", "must be a language tag such as en or zh-Hans-CN (BCP 47)"));
-            }
+            validate::language_tag("locale", locale)?;
         }
         validate::at_most("contacts", self.contacts.iter().flatten().count(), CONTACTS)?;
         Ok(())

@@ -1,4 +1,5 @@
-//! Reads new items of synced inboxes: two statements for any number of users.
+//! Reads new items of synced inboxes: two statements for any number of users, and a third if contents depend on the
+//! readers.
 
 mod queries;
 
@@ -42,7 +43,8 @@ pub async fn load_new_items(
     let contents = load_contents(store, tenant, &seqs).await?;
     // Leaves out items without content: it was deleted between the two statements.
     let with_content = |row: UserItemRow| contents.get(&row.seq).map(|content| item::build_item(&row, content.clone()));
-    let items = rows.into_iter().filter_map(with_content).collect();
+    let mut items: Vec<UserItem> = rows.into_iter().filter_map(with_content).collect();
+    item::localize_items(store, tenant, &mut items).await?;
     Ok(NewItems { items, more_after })
 }
 

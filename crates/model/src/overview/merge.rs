@@ -32,6 +32,7 @@ impl UserOverview {
         (self.cursor, self.unread.count, self.unseen.count, self.cap, self.catalogue_version, views).hash(&mut hasher);
         for kind in &self.types {
             (kind.unread.count, kind.latest.as_ref().map_or(0, |item| item.seq.0)).hash(&mut hasher);
+            kind.latest.as_ref().and_then(|item| item.content.reader.as_ref()).hash(&mut hasher);
         }
         hasher.finish()
     }

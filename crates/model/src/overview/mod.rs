@@ -81,7 +81,7 @@ impl UserOverview {
         for kind in &self.types {
             let latest = kind.latest.as_ref();
             let latest = latest.map(|item| {
-                let shown = (item.content.updated_at, &item.content.sender);
+                let shown = (item.content.updated_at, &item.content.sender, &item.content.reader);
                 (item.seq, item.state, item.read_at, item.expires_at, shown)
             });
             (kind.message_type.id, kind.unread, latest).hash(&mut hasher);

@@ -11,6 +11,7 @@ use super::isolate::{finish_text, without_marks};
 use super::output::BoundedBuffer;
 use super::source::{TemplateSource, TextFormat};
 use super::variables::TemplateVariables;
+use crate::reader::ReaderDependence;
 use crate::validate::BODY_BYTES;
 
 /// Maximum bytes of a rendered text.
@@ -28,6 +29,7 @@ pub struct CompiledTemplate {
     form: TextFormat,
     /// The variables that it uses.
     names: BTreeSet<String>,
+    dependence: ReaderDependence,
     weight: usize,
 }
 
@@ -45,7 +47,7 @@ impl CompiledTemplate {
         environment
             .add_template_owned(form.engine_name(), guarded.source)
             .map_err(|error| TemplateFlaw::from_source_error(&error))?;
-        Ok(Self { environment, form, names: guarded.names, weight })
+        Ok(Self { environment, form, names: guarded.names, dependence: guarded.dependence, weight })
     }
 
     /// Approximate bytes in memory.
@@ -53,12 +55,19 @@ impl CompiledTemplate {
         self.weight
     }
 
+    /// What its result depends on.
+    pub fn dependence(&self) -> ReaderDependence {
+        self.dependence
+    }
+
     /// Renders it with these variables.
     pub fn render(&self, scene: &TemplateVariables<'_>) -> Result<String, TemplateFlaw> {
         let mut sink = BoundedBuffer::with_limit(ROOM);
         let template = self.environment.get_template(self.form.engine_name());
         template
-            .and_then(|template| template.render_captured_to(scene.values(&self.names), &mut sink).map(drop))
+            .and_then(|template| {
+                template.render_captured_to(scene.values(&self.names, self.dependence), &mut sink).map(drop)
+            })
             .map_err(|error| TemplateFlaw::from_render_error(&error))?;
         Ok(finish_text(&sink.into_text(), self.form))
     }

@@ -12,6 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::guard_filters;
 use super::isolate::{BEGIN, END, without_marks};
+use super::locale_filters::add_locale_filters;
 use super::work_limit::{ENTRY, has_missing, spend, spend_text, spend_value};
 use base::text::{character_count, close_directions, shorten_text};
 
@@ -19,11 +20,12 @@ use base::text::{character_count, close_directions, shorten_text};
 const FUEL: u64 = 10_000;
 
 /// The allowed filters.
-pub const FILTERS: [&str; 20] = [
+pub const FILTERS: [&str; 24] = [
     "abs",
     "capitalize",
     "count",
     "d",
+    "date",
     "default",
     "first",
     "float",
@@ -32,7 +34,10 @@ pub const FILTERS: [&str; 20] = [
     "join",
     "last",
     "length",
+    "list",
     "lower",
+    "number",
+    "plural",
     "replace",
     "round",
     "title",
@@ -63,8 +68,8 @@ pub const TESTS: [&str; 17] = [
     "undefined",
 ];
 
-/// Maximum bytes of a text that is parsed as a number.
-const DIGITS: usize = 64;
+/// Maximum bytes of a text that is parsed as a number or an instant, and of a number that is written.
+pub const DIGITS: usize = 64;
 /// Maximum decimals when rounding.
 const PRECISION: i32 = 15;
 
@@ -83,6 +88,7 @@ fn build_environment() -> Environment<'static> {
     environment.set_auto_escape_callback(default_auto_escape_callback);
     guard_filters::add_mark_filters(&mut environment);
     add_filters(&mut environment);
+    add_locale_filters(&mut environment);
     add_tests(&mut environment);
     environment
 }

@@ -24,7 +24,7 @@ pub const INDEXED: &str = "indexed";
 pub const LITERAL: &str = "literal";
 /// Appended to `none`, which counts as missing like `null`.
 pub const MISSING: &str = "missing";
-/// Suffix that turns `join` into a filter for printing, which isolates each entry.
+/// Suffix that turns `join` and `list` into filters for printing, which isolate each entry.
 pub const PRINTED: &str = "_printed";
 
 /// Adds the filters to an environment.

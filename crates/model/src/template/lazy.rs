@@ -7,6 +7,7 @@ use super::compiled::CompiledTemplate;
 use super::flaw::TemplateFlaw;
 use super::source::TemplateSource;
 use super::variables::TemplateVariables;
+use crate::reader::ReaderDependence;
 
 /// Approximate bytes of compiled texts per catalogue, enough for 300 ordinary ones. Texts beyond that are compiled at
 /// each rendering, which takes less than a millisecond.
@@ -15,10 +16,17 @@ const KEPT: usize = 4 * 1024 * 1024;
 /// A text of a catalogue.
 #[derive(Default)]
 pub struct LazyTemplate {
-    /// The compiled text; `None` if there was no room to keep it; or why it cannot be compiled.
-    compiled: OnceLock<Result<Option<CompiledTemplate>, TemplateFlaw>>,
+    /// The compiled text, or why it cannot be compiled.
+    compiled: OnceLock<Result<KnownTemplate, TemplateFlaw>>,
     /// The first error in rendering.
     failed: OnceLock<TemplateFlaw>,
+}
+
+/// A text that compiles.
+struct KnownTemplate {
+    /// `None` if there was no room to keep it.
+    compiled: Option<CompiledTemplate>,
+    dependence: ReaderDependence,
 }
 
 impl LazyTemplate {
@@ -30,10 +38,15 @@ impl LazyTemplate {
         kept: &AtomicUsize,
     ) -> Result<String, TemplateFlaw> {
         match self.get_or_compile(source, kept) {
-            Ok(Some(compiled)) => compiled.render(scene),
-            Ok(None) => CompiledTemplate::compile(source)?.render(scene),
+            Ok(KnownTemplate { compiled: Some(compiled), .. }) => compiled.render(scene),
+            Ok(KnownTemplate { compiled: None, .. }) => CompiledTemplate::compile(source)?.render(scene),
             Err(flaw) => Err(flaw.clone()),
         }
+    }
+
+    /// What its result depends on; nothing if it cannot be compiled.
+    pub fn dependence(&self, source: TemplateSource<'_>, kept: &AtomicUsize) -> ReaderDependence {
+        self.get_or_compile(source, kept).as_ref().map(|known| known.dependence).unwrap_or_default()
     }
 
     /// Records an error, and returns it if it is the first.
@@ -46,19 +59,15 @@ impl LazyTemplate {
         self.get_or_compile(source, kept).as_ref().err().or_else(|| self.failed.get())
     }
 
-    fn get_or_compile(
-        &self,
-        source: TemplateSource<'_>,
-        kept: &AtomicUsize,
-    ) -> &Result<Option<CompiledTemplate>, TemplateFlaw> {
+    fn get_or_compile(&self, source: TemplateSource<'_>, kept: &AtomicUsize) -> &Result<KnownTemplate, TemplateFlaw> {
         self.compiled.get_or_init(|| {
             let compiled = CompiledTemplate::compile(source)?;
-            let weight = compiled.weight();
+            let (weight, dependence) = (compiled.weight(), compiled.dependence());
             let has_room = kept.fetch_add(weight, Ordering::Relaxed) + weight <= KEPT;
             if !has_room {
                 kept.fetch_sub(weight, Ordering::Relaxed);
             }
-            Ok(has_room.then_some(compiled))
+            Ok(KnownTemplate { compiled: has_room.then_some(compiled), dependence })
         })
     }
 }

@@ -12,6 +12,7 @@ mod guard;
 mod guard_filters;
 mod isolate;
 mod lazy;
+mod locale_filters;
 mod output;
 mod source;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod work_limit;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 
+use super::reader::ReaderDependence;
 use super::validate as texts;
 use base::error::{Error, Result};
 pub use compiled::CompiledTemplate;
@@ -73,6 +75,12 @@ impl CatalogueTemplates {
                 None
             }
         }
+    }
+
+    /// What a text of a type depends on. Nothing if it does not compile.
+    pub fn dependence(&self, message_type: &str, source: TemplateSource<'_>) -> ReaderDependence {
+        let known = self.lazy_template(message_type, source.text);
+        known.map(|known| known.dependence(source, &self.kept)).unwrap_or_default()
     }
 
     /// What is wrong with a text of a type; `None` if nothing is known. A stored text may no longer be allowed, or may

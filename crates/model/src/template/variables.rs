@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use minijinja::Value;
 use serde_json::{Number, Value as Json};
 
+use super::locale_filters::{READER, TemplateReader};
+use crate::reader::{ReaderDependence, ReaderLocale};
+
 /// Maximum nesting of lists and objects visible to a template; deeper values are missing.
 const DEPTH: usize = 32;
 
@@ -18,6 +21,8 @@ pub struct TemplateVariables<'a> {
     pub action: Option<&'a str>,
     /// The item's title and body, for templates of other channels; `None` for the item's own templates.
     pub shown: Option<ShownVariables>,
+    /// For whom it is rendered.
+    pub reader: &'a ReaderLocale,
 }
 
 /// The texts of an item.
@@ -35,9 +40,10 @@ pub struct TargetVariables<'a> {
 }
 
 impl TemplateVariables<'_> {
-    /// The values of these variables.
-    pub(super) fn values(&self, names: &BTreeSet<String>) -> Value {
-        Value::from_pairs(names.iter().filter_map(|name| Some((name.as_str(), self.variable(name)?))))
+    /// The values of these variables, and the reader if the text depends on it.
+    pub(super) fn values(&self, names: &BTreeSet<String>, on: ReaderDependence) -> Value {
+        let reader = on.is_any().then(|| (READER, TemplateReader::value_for(self.reader)));
+        Value::from_pairs(names.iter().filter_map(|name| Some((name.as_str(), self.variable(name)?))).chain(reader))
     }
 
     fn variable(&self, name: &str) -> Option<Value> {
@@ -50,6 +56,8 @@ impl TemplateVariables<'_> {
                 Some(self.target.as_ref().map_or(Value::from(()), target))
             }
             "action" => Some(Value::from(self.action)),
+            "locale" => Some(Value::from(self.reader.locale())),
+            "time_zone" => Some(Value::from(self.reader.time_zone())),
             "title" => self.shown.as_ref().map(|of| Value::from(of.title.as_str())),
             "body" => self.shown.as_ref().map(|of| Value::from(of.body.as_deref())),
             _ => None,

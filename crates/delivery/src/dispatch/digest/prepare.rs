@@ -1,6 +1,8 @@
 //! Reads the content of digests right before they are sent.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use entity::digest::{Column, Entity as Digests};
 use entity::ids::{Seq, UserId};
@@ -15,6 +17,7 @@ use domain::inbox::sync;
 use domain::notification::{self, NotificationState};
 use domain::tenant::Tenant;
 use model::item::ItemContent;
+use model::reader::ReaderLocale;
 use store::{Store, transaction};
 
 /// The most items that a digest lists.
@@ -30,7 +33,7 @@ pub struct DigestContent<'a> {
     pub address: &'a str,
     pub locale: Option<&'a str>,
     /// The newest unread items, newest first.
-    pub items: Vec<&'a ItemContent>,
+    pub items: Vec<Cow<'a, ItemContent>>,
     /// How many unread items there are.
     pub many: usize,
 }
@@ -125,9 +128,17 @@ impl DigestBatch {
             user: reader.user_id,
             address: &reader.address,
             locale: reader.locale.as_deref(),
-            items: shown.iter().map(|(_, content)| *content).collect(),
+            items: shown.iter().map(|(_, content)| content_for(content, reader)).collect(),
             many: usize::try_from(newest.many).unwrap_or_default().saturating_sub(gone),
         })
+    }
+}
+
+fn content_for<'a>(content: &'a ItemContent, reader: &DigestReader) -> Cow<'a, ItemContent> {
+    let reader = ReaderLocale { locale: reader.locale.clone(), time_zone: reader.hours.time_zone.clone() };
+    match reader.relevant_part(content.dependence()) {
+        Some(reader) => Cow::Owned(content.for_reader(Arc::new(reader))),
+        None => Cow::Borrowed(content),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::tenant::{Tenant, load_head};
 use base::error::Result;
 pub use model::inbox_position::InboxPosition;
 pub use queries::{
-    IDLE_GAP, NEWEST, ReadBound, load_positions, pad_users, push_positions, push_read_bound, push_versions,
+    IDLE_GAP, NEWEST, ReadBound, load_positions, pad_users, push_positions, push_read_bound, push_reader, push_versions,
 };
 use store::{Principal, Store};
 

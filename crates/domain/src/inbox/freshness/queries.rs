@@ -106,6 +106,11 @@ pub fn push_versions(sql: &mut SqlBuilder, user: SqlOperand<'_>) {
     sql.push(" ORDER BY i.seq DESC LIMIT 1), 0) AS h_newest");
 }
 
+/// Adds the columns of [`ReaderLocale`](model::reader::ReaderLocale) for user `u`.
+pub fn push_reader(sql: &mut SqlBuilder) {
+    sql.push(", u.locale AS h_locale, u.time_zone AS h_time_zone");
+}
+
 /// Adds 1 if the log has something for the user `u` of the tenant `t` after their cursor, or else 0.
 ///
 /// Takes the cheapest check that decides it. If the log has nothing new: 0. If the gap exceeds [`IDLE_GAP`]: 1. If an

@@ -13,11 +13,13 @@ use serde_json::Value;
 
 use crate::catalogue::{self, Catalogue};
 use crate::tenant::Tenant;
+use crate::user;
 use base::error::{Error, Result};
 use model::channel::ActionTarget;
 pub use model::item::{ItemContent, UserItem};
 use model::item::{RenderedTexts, SenderTexts};
 use model::notification_cache::{CacheScope, ContentRevision, NotificationCache};
+use model::reader::ReaderLocale;
 use model::user::UserProfile;
 use queries::ContentRow;
 pub use queries::{ContentWithRevision, ItemWithContent, UserItemRow, push_content_joins, push_joins};
@@ -37,7 +39,30 @@ pub async fn find_items(store: &Store, tenant: &Tenant, user: UserId, seqs: &[Se
             found.insert(own.seq, build_item(&own, content));
         }
     }
-    Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect())
+    let mut items: Vec<UserItem> = seqs.iter().filter_map(|seq| found.remove(seq)).collect();
+    localize_items(store, tenant, &mut items).await?;
+    Ok(items)
+}
+
+/// Replaces contents that depend on the reader by those for the users of the items. One statement for all users if there
+/// are such contents, none otherwise.
+pub async fn localize_items(store: &Store, tenant: &Tenant, items: &mut [UserItem]) -> Result<()> {
+    let dependent = |item: &&mut UserItem| item.content.dependence().is_any();
+    let mut users: Vec<UserId> = items.iter_mut().filter(dependent).map(|item| item.user).collect();
+    if users.is_empty() {
+        return Ok(());
+    }
+    users.sort_unstable();
+    users.dedup();
+    let readers = user::load_readers(&store.db.read, tenant, &users).await?;
+    let mut known: HashMap<(Seq, Arc<ReaderLocale>), Arc<ItemContent>> = HashMap::new();
+    for item in items.iter_mut().filter(dependent) {
+        let reader = readers.get(&item.user).and_then(|reader| reader.relevant_part(item.content.dependence()));
+        let Some(reader) = reader.map(Arc::new) else { continue };
+        let content = known.entry((item.seq, reader.clone()));
+        item.content = content.or_insert_with(|| Arc::new(item.content.for_reader(reader))).clone();
+    }
+    Ok(())
 }
 
 /// Reads notification contents from rows with the columns of [`ContentWithRevision`], through the notification cache.
@@ -53,7 +78,31 @@ impl<'a> ContentReader<'a> {
         Self { contents: &store.caches.contents, on: CacheScope { tenant: tenant.id, catalogue, texts } }
     }
 
-    /// The content of the notification at this log position, from the column at index `from` on. `None` if it is gone.
+    /// The content of the notification at this log position, from the column at index `from` on, for the reader from
+    /// the column at index `reader_from` on. `None` if it is gone.
+    pub fn read_content_for(
+        &self,
+        seq: Seq,
+        row: &QueryResult,
+        (from, reader_from): (usize, usize),
+    ) -> Result<Option<(ContentRevision, Arc<ItemContent>)>> {
+        let Some((edition, content)) = self.read_content(seq, row, from)? else { return Ok(None) };
+        let dependence = content.dependence();
+        if !dependence.is_any() {
+            return Ok(Some((edition, content)));
+        }
+        let reader = ReaderLocale::read_columns(row, reader_from)?.relevant_part(dependence).map(Arc::new);
+        let Some(reader) = reader else { return Ok(Some((edition, content))) };
+        if let Some(known) = self.contents.find(self.on, (seq, Some(&reader)), &edition) {
+            return Ok(Some((edition, known)));
+        }
+        let content = Arc::new(content.for_reader(reader));
+        self.contents.insert(self.on, seq, edition, &content);
+        Ok(Some((edition, content)))
+    }
+
+    /// The content of the notification at this log position, from the column at index `from` on, for nobody in
+    /// particular. `None` if it is gone.
     pub fn read_content(
         &self,
         seq: Seq,
@@ -61,7 +110,7 @@ impl<'a> ContentReader<'a> {
         from: usize,
     ) -> Result<Option<(ContentRevision, Arc<ItemContent>)>> {
         let Some(edition) = Option::<ContentRevision>::read_columns(row, from)? else { return Ok(None) };
-        if let Some(known) = self.contents.find(self.on, seq, &edition) {
+        if let Some(known) = self.contents.find(self.on, (seq, None), &edition) {
             return Ok(Some((edition, known)));
         }
         let shown = ContentRow::read_columns(row, from + ContentRevision::MANY)?;
@@ -114,6 +163,7 @@ fn build_content((edition, shown): ContentWithRevision, catalogue: &Arc<Catalogu
             params: parse_json(shown.params)?.unwrap_or_default(),
         },
         catalogue: catalogue.clone(),
+        reader: None,
         rendered: RenderedTexts::default(),
     })
 }

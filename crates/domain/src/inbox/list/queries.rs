@@ -12,7 +12,7 @@ use sea_orm::{DbBackend, QueryResult};
 use super::filter::{ItemFilter, PageEnd, PageStrategy, PageWindow};
 use crate::catalogue::Catalogue;
 use crate::channel::ActionTarget;
-use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_versions};
+use crate::inbox::freshness::{self, InboxPosition, ReadBound, push_reader, push_versions};
 use crate::inbox::item::{self, UserItem, UserItemRow};
 use crate::inbox::ranges::{SqlOperand, push_range, push_side, ranges_of_side};
 use crate::probe;
@@ -21,6 +21,7 @@ use base::clock::Millis;
 use base::error::Result;
 use model::cache_validator::InboxVersions;
 use model::notification_cache::ContentRevision;
+use model::reader::ReaderLocale;
 use store::{SqlBuilder, Store};
 
 /// The most items that a page filtered by kind, target, action or sender examines: each needs a lookup.
@@ -35,6 +36,9 @@ const WALKED: &str = "i.user_id, i.seq, i.type_id, i.state, i.read_at, i.archive
 /// The first columns of every row: how fresh the inbox is.
 pub type FreshnessColumns = (InboxPosition, InboxVersions);
 
+/// The index of the first column of the reader.
+const READER: usize = FreshnessColumns::MANY + item::ItemWithContent::MANY;
+
 /// A row of the page. An empty page still has one row, without an item.
 pub struct PageRow<'a> {
     /// `Some` even if the item's notification is gone, so that nothing of it can be shown.
@@ -47,14 +51,15 @@ pub struct PageRow<'a> {
 impl<'a> PageRow<'a> {
     /// Reads a row, except for the content of its notification.
     pub fn from_result(all: &'a QueryResult) -> Result<Self> {
-        let walked_to = FromColumn::read_column(all, FreshnessColumns::MANY + item::ItemWithContent::MANY)?;
+        let walked_to = FromColumn::read_column(all, READER + ReaderLocale::MANY)?;
         Ok(Self { own: Option::read_columns(all, FreshnessColumns::MANY)?, walked_to, all })
     }
 
     /// The item of this row and the revision of its content. `None` if its notification is gone.
     pub fn read_item(&self, reading: &item::ContentReader<'_>) -> Result<Option<(UserItem, ContentRevision)>> {
         let Some(own) = &self.own else { return Ok(None) };
-        let content = reading.read_content(own.seq, self.all, FreshnessColumns::MANY + UserItemRow::MANY)?;
+        let content = FreshnessColumns::MANY + UserItemRow::MANY;
+        let content = reading.read_content_for(own.seq, self.all, (content, READER))?;
         Ok(content.map(|(edition, content)| (item::build_item(own, content), edition)))
     }
 }
@@ -80,7 +85,7 @@ pub fn page_query(
     (catalogue, reach): (&Arc<Catalogue>, ReadBound),
 ) -> SqlBuilder {
     let mut sql = SqlBuilder::new(&store.db.read);
-    sql.push("SELECT ").push_columns::<(FreshnessColumns, item::ItemWithContent)>();
+    sql.push("SELECT ").push_columns::<((FreshnessColumns, item::ItemWithContent), ReaderLocale)>();
     let part = PageQuery { store, tenant, user, filter, window, reach };
     match way {
         PageStrategy::Walk => part.push_walk(&mut sql),
@@ -88,6 +93,12 @@ pub fn page_query(
     }
     item::push_joins(&mut sql, tenant);
     sql
+}
+
+/// Adds the columns of the inbox's versions and of its reader.
+fn push_shown(sql: &mut SqlBuilder, user: SqlOperand<'_>) {
+    push_versions(sql, user);
+    push_reader(sql);
 }
 
 /// The part of an inbox that is listed.
@@ -114,7 +125,7 @@ impl PageQuery<'_> {
     /// Adds the freshness columns `h` and, by a walk along the inbox, the items `i`.
     fn push_walk(self, sql: &mut SqlBuilder) {
         sql.push(", i.walked_to FROM (");
-        freshness::push_positions(sql, self.tenant, &[self.user], self.reach, &push_versions);
+        freshness::push_positions(sql, self.tenant, &[self.user], self.reach, &push_shown);
         sql.push(") h LEFT JOIN (");
         if sql.backend() == DbBackend::Sqlite {
             self.push_bounded(sql);
@@ -182,7 +193,7 @@ impl PageQuery<'_> {
             sql.push(", NULL");
         }
         sql.push(" AS walked_to FROM (");
-        freshness::push_positions(sql, tenant, &[self.user], self.reach, &push_versions);
+        freshness::push_positions(sql, tenant, &[self.user], self.reach, &push_shown);
         sql.push(") h LEFT JOIN (");
         if filter.has_lookup() {
             sql.push("SELECT i.user_id, i.seq FROM (SELECT b.user_id, b.seq FROM (");

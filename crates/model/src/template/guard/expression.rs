@@ -180,8 +180,10 @@ impl<'t> TemplateParser<'t> {
         loop {
             if self.skip(&Token::Pipe) {
                 let name = self.parse_known_name(&FILTERS, "filter")?;
-                joined_at = (name == "join").then(|| self.last_token_end());
+                joined_at = matches!(name, "join" | "list").then(|| self.last_token_end());
+                let from = self.at;
                 self.parse_arguments()?;
+                self.check_locale_filter(name, from)?;
             } else if self.skip_word("is") {
                 joined_at = None;
                 self.skip_word("not");

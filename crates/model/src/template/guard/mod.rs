@@ -6,6 +6,7 @@
 //! during rendering (`work_limit`).
 
 mod expression;
+mod locale;
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
@@ -15,6 +16,7 @@ use minijinja::syntax::SyntaxConfig;
 
 use super::flaw::TemplateFlaw;
 use super::guard_filters::PRINTED;
+use crate::reader::ReaderDependence;
 
 /// Replaces a `~` between printed values, so that each is printed by itself.
 const SEPARATE: &str = " }}{{ ";
@@ -35,6 +37,8 @@ pub struct GuardedSource {
     pub source: String,
     /// The variables that it uses.
     pub names: BTreeSet<String>,
+    /// What its result depends on.
+    pub dependence: ReaderDependence,
     /// Number of tokens.
     pub tokens: usize,
 }
@@ -51,6 +55,7 @@ pub fn guard_source(source: &str) -> Result<GuardedSource, TemplateFlaw> {
         blocks: Vec::new(),
         marks: Vec::new(),
         names: BTreeSet::new(),
+        dependence: ReaderDependence::default(),
         marks_literals: false,
         joined_at: None,
     };
@@ -61,7 +66,10 @@ pub fn guard_source(source: &str) -> Result<GuardedSource, TemplateFlaw> {
             _ => {}
         }
     }
-    Ok(GuardedSource { source: insert_marks(source, reader.marks), names: reader.names, tokens: tokens.len() })
+    let TemplateParser { marks, names, mut dependence, .. } = reader;
+    dependence.is_on_locale |= names.contains("locale");
+    dependence.is_on_time_zone |= names.contains("time_zone");
+    Ok(GuardedSource { source: insert_marks(source, marks), names, dependence, tokens: tokens.len() })
 }
 
 /// Uses the engine's own tokenizer, so that both read a source the same way.
@@ -100,7 +108,7 @@ fn insert_marks(source: &str, mut marks: Vec<(usize, &str)>) -> String {
 struct PrintedParts {
     /// Where its `~` operators begin.
     pub tildes: Vec<usize>,
-    /// Where the names of `join` filters end that produce printed values.
+    /// Where the names of `join` and `list` filters end that produce printed values.
     pub joins: Vec<usize>,
     /// Whether an operator that binds less tightly than `~` combines everything into one value.
     pub is_whole: bool,
@@ -124,9 +132,10 @@ struct TemplateParser<'t> {
     /// Texts to insert into the source, and their offsets.
     marks: Vec<(usize, &'static str)>,
     names: BTreeSet<String>,
+    dependence: ReaderDependence,
     /// Whether text literals may be printed.
     marks_literals: bool,
-    /// Where the name of the last filter of the last operand ends, if it is `join`.
+    /// Where the name of the last filter of the last operand ends, if it is `join` or `list`.
     joined_at: Option<usize>,
 }
 

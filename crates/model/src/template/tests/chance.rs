@@ -220,7 +220,14 @@ impl Chance {
             6 => format!("{}{inner}", self.one(&["-", "not ", "not not "])),
             7..11 => format!("{inner}|{}", self.one(&FILTERS)),
             11 => format!("{inner}|{}({})", self.one(&FILTERS), self.expression(depth - 1)),
-            12 => format!("{inner}|replace({}, {})", self.expression(depth - 1), self.expression(depth - 1)),
+            12 => {
+                let (one, other) = (self.expression(depth - 1), self.expression(depth - 1));
+                match self.below(4) {
+                    0 => format!("{inner}|plural(one={one}, other={other})"),
+                    1 => format!("{inner}|date('full')|list|number"),
+                    _ => format!("{inner}|replace({one}, {other})"),
+                }
+            }
             13 => format!("{inner} is {}", self.one(&TESTS)),
             14 => match self.below(3) {
                 0 => format!("{inner}[{}]", self.expression(depth - 1)),

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod chance;
+mod locale;
 
 use std::sync::atomic::AtomicUsize;
 use std::thread;
@@ -10,6 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::compiled::ROOM;
 use super::lazy::LazyTemplate;
+use crate::reader::ReaderLocale;
+
 use super::{TargetVariables, TemplateSource, TemplateVariables, TextKind, check_sources};
 
 /// Half of a worker's stack. Test threads have 2 MiB as well.
@@ -34,13 +37,18 @@ impl std::fmt::Display for Outcome {
 
 /// Saves a source as a body, reads it as a stored one, and renders it, all on a small stack.
 fn outcome(source: &str, params: &Json) -> Outcome {
-    let (source, params) = (source.to_owned(), params.clone());
+    outcome_for(source, params, ReaderLocale::UNKNOWN)
+}
+
+/// The same for a reader.
+fn outcome_for(source: &str, params: &Json, reader: &ReaderLocale) -> Outcome {
+    let (source, params, reader) = (source.to_owned(), params.clone(), reader.clone());
     let work = move || {
         let source = TemplateSource { text: TextKind::Body, source: &source };
         let saved = check_sources(std::iter::once(source));
         let (stored, kept) = (LazyTemplate::default(), AtomicUsize::new(0));
         let is_sound = stored.first_flaw(source, &kept).is_none();
-        let text = stored.render(source, &scene(&params), &kept);
+        let text = stored.render(source, &TemplateVariables { reader: &reader, ..scene(&params) }, &kept);
         assert!(is_sound || saved.is_err() && text.is_err(), "what cannot be read is not saved: {source:?}");
         match (saved, text) {
             (Err(why), _) => Outcome::Refused(why.to_string()),
@@ -60,6 +68,7 @@ fn scene(params: &Json) -> TemplateVariables<'_> {
         target: Some(TargetVariables { r#type: "doc", id: "7" }),
         action: Some("like"),
         shown: None,
+        reader: ReaderLocale::UNKNOWN,
     }
 }
 
