@@ -456,7 +456,7 @@ class UserProfileInput(BaseModel):
     id: str
     "Your id of the user, 1 to 128 characters."
     locale: Optional[str] = None
-    "BCP 47 language tag."
+    "BCP 47 language tag. Letters are written in this language, as are numbers, dates and lists in templates."
     name: Optional[str] = None
     "1 to 256 characters."
     quiet: Optional["QuietHoursInput"] = None
