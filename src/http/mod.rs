@@ -93,7 +93,7 @@ impl Server {
         self.serve_until(listener, Box::pin(stop))
     }
 
-    /// Boxed, like [`App::start`](store::App::start) and the worker's, so that it is compiled here and not again
+    /// Boxed, like [`App::start`](crate::app::App::start) and the worker's, so that it is compiled here and not again
     /// in each program that awaits it.
     fn serve_until(self, listener: TcpListener, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<()>> {
         Box::pin(self.serve_and_drain(listener, stop))
