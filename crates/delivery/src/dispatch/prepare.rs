@@ -54,12 +54,11 @@ pub async fn prepare_deliveries<P>(
     };
     let mut one = |delivery: &Delivery| {
         let Some((item, notification, rule)) = there(delivery) else { return Ok(PreparedDelivery::Dropped) };
-        match item.quiet_until(now).filter(|_| !notification.message_type.mandatory) {
-            Some(until) => Ok(PreparedDelivery::Later(until)),
-            None => {
-                let content = &shown.render_content(notification).for_reader(item.reader());
-                write(&DueItem { item, notification, rule, content }).map(PreparedDelivery::Ready)
-            }
+        if let Some(until) = item.quiet_until(now).filter(|_| !notification.message_type.mandatory) {
+            Ok(PreparedDelivery::Later(until))
+        } else {
+            let content = &shown.render_content(notification).for_reader(item.reader());
+            write(&DueItem { item, notification, rule, content }).map(PreparedDelivery::Ready)
         }
     };
     due.iter().map(&mut one).collect()
