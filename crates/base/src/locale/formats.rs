@@ -212,7 +212,10 @@ mod tests {
     use super::{DateStyle, LocaleFormats, PLURAL_CATEGORIES};
 
     /// Samples of CLDR's `plurals.xml`.
-    const SAMPLES: [(&str, &[(&str, &[&str])]); 6] = [
+    /// A plural category with numbers of it.
+    type CategorySamples = (&'static str, &'static [&'static str]);
+
+    const SAMPLES: [(&str, &[CategorySamples]); 6] = [
         (
             "ru",
             &[
