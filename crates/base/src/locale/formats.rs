@@ -211,10 +211,10 @@ mod tests {
 
     use super::{DateStyle, LocaleFormats, PLURAL_CATEGORIES};
 
-    /// Samples of CLDR's `plurals.xml`.
     /// A plural category with numbers of it.
     type CategorySamples = (&'static str, &'static [&'static str]);
 
+    /// Samples of CLDR's `plurals.xml`.
     const SAMPLES: [(&str, &[CategorySamples]); 6] = [
         (
             "ru",
