@@ -33,7 +33,7 @@ const PUBLISH: Duration = Duration::from_millis(500);
 const SCAN: Duration = Duration::from_millis(500);
 
 /// How often pending deliveries are looked for, in addition to notices.
-const LANES: Duration = Duration::from_millis(500);
+const DELIVERIES: Duration = Duration::from_millis(500);
 
 /// How long notices of grown logs are gathered before deliveries are looked for.
 const GROWTH: Duration = Duration::from_millis(20);
@@ -42,7 +42,7 @@ const GROWTH: Duration = Duration::from_millis(20);
 const GATHER: Duration = Duration::from_millis(100);
 
 /// How often a node looks for due maintenance tasks, its own tasks and waiting jobs.
-const CHORES: Duration = Duration::from_secs(5);
+const TASKS: Duration = Duration::from_secs(5);
 
 /// How often this node's clock is compared with the database's.
 const CLOCKS: Duration = Duration::from_secs(5);
@@ -120,33 +120,27 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         let scanner = scanner.clone();
         async move { scanner.start_due_scans(&app.rules).await }
     });
-    spawn_periodic(&mut loops, app, CHORES, "could not look for rules without a source", |app| async move {
+    spawn_periodic(&mut loops, app, TASKS, "could not look for rules without a source", |app| async move {
         if app.shared_clock.is_in_doubt() { Ok(()) } else { rules::fail_without_source(&app.rules).await }
     });
     let workers = Arc::new(DeliveryWorkers::default());
     loops.spawn(deliver_on_growth(app.clone(), workers.clone()));
     let looking = workers.clone();
-    spawn_periodic(&mut loops, app, LANES, "could not look for due deliveries", move |app| {
+    spawn_periodic(&mut loops, app, DELIVERIES, "could not look for due deliveries", move |app| {
         let workers = looking.clone();
         async move { workers.start_due(&app.delivery).await }
     });
-    spawn_periodic(&mut loops, app, CHORES, "could not count the destinations", |app| async move {
+    spawn_periodic(&mut loops, app, TASKS, "could not count the destinations", |app| async move {
         destination::update_metrics(&app).await
     });
-    spawn_periodic(
-        &mut loops,
-        app,
-        CHORES,
-        "could not count deliveries and reads of notifications",
-        |app| async move {
-            if ScheduledTask::Count.try_claim(&app).await? {
-                let span = tracing::debug_span!(target: "tidings::trace", "count");
-                counters::update_counters(&app).instrument(span).await?;
-            }
-            Ok(())
-        },
-    );
-    spawn_periodic(&mut loops, app, CHORES, "could not delete old data", |app| async move {
+    spawn_periodic(&mut loops, app, TASKS, "could not count deliveries and reads of notifications", |app| async move {
+        if ScheduledTask::Count.try_claim(&app).await? {
+            let span = tracing::debug_span!(target: "tidings::trace", "count");
+            counters::update_counters(&app).instrument(span).await?;
+        }
+        Ok(())
+    });
+    spawn_periodic(&mut loops, app, TASKS, "could not delete old data", |app| async move {
         if !app.shared_clock.is_in_doubt() && ScheduledTask::Sweep.try_claim(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "sweep");
             let swept = sweep::sweep_all(&app.delivery).instrument(span).await?;
@@ -154,7 +148,7 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         }
         Ok(())
     });
-    spawn_periodic(&mut loops, app, CHORES, "could not delete the data of erased users", |app| async move {
+    spawn_periodic(&mut loops, app, TASKS, "could not delete the data of erased users", |app| async move {
         if ScheduledTask::Orphans.try_claim(&app).await? {
             let span = tracing::debug_span!(target: "tidings::trace", "orphans");
             let found = privacy::sweep_orphans(&app).instrument(span).await?;
@@ -162,12 +156,12 @@ async fn start_loops(app: &Arc<App>, live: &Arc<LiveRooms>) -> Result<Background
         }
         Ok(())
     });
-    if app.board.is_some() {
+    if app.invalidation.is_some() {
         spawn_periodic(&mut loops, app, DRIFT, "could not check the cached overviews", |app| async move {
             drift::measure_drift(&app).await
         });
     }
-    spawn_periodic(&mut loops, app, CHORES, "could not look for pending jobs", |app| async move {
+    spawn_periodic(&mut loops, app, TASKS, "could not look for pending jobs", |app| async move {
         pending_jobs::run_due_jobs(&app).instrument(tracing::debug_span!(target: "tidings::trace", "jobs")).await
     });
     Ok(BackgroundLoops { _loops: loops, workers })

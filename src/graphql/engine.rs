@@ -1,4 +1,5 @@
-//! Lets hosts that execute schemas of async-graphql, such as `async_graphql_axum` in another application, use the API.
+//! Executes requests: their metrics and traces ([`RequestMetrics`]), and the schema as an executor of async-graphql, so
+//! that hosts such as `async_graphql_axum` in another application can use the API.
 //!
 //! A host names the caller by a [`Viewer`] in the data of the request, or of its session. This module limits only the
 //! caller's rate. The host is responsible for everything in front of the schema: tokens, methods and content types (if

@@ -1,4 +1,4 @@
-//! Data of several objects of a request, read in one batch.
+//! Data of several objects of a request, read in one batch: [`BatchLoader`] for any keys, [`UserLoader`] for users.
 
 use std::collections::HashMap;
 use std::hash::Hash;

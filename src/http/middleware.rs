@@ -1,7 +1,7 @@
-//! Wraps every HTTP request: its id, log line, span and count.
+//! The middleware stack, in order: see [`wrap`].
 //!
-//! None of them shows the caller, the token or the content: of a URL only the route, of a query only its kind and its
-//! top-level field in our schema.
+//! The log line, span and count of a request never show the caller, the token or the content: of a URL only the route, of a query only its kind and its
+//! top-level field in our schema. By CORS, the API is closed to pages of other sites, except those of `TIDINGS_ORIGINS`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

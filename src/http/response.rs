@@ -1,4 +1,5 @@
-//! Responses and their statuses.
+//! Responses, their statuses, and the validators (`ETag`) with which clients revalidate cached ones (RFC 9110, section
+//! 8.8.3).
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -48,7 +48,7 @@ async fn with_nodes<const N: usize>(kind: Kind, test: impl AsyncFnOnce(&[TestApp
 /// Waits until all nodes trust the invalidation epoch.
 async fn believed(nodes: &[TestApp]) {
     let until = Instant::now() + Duration::from_secs(30);
-    while !nodes.iter().all(|node| node.app.board.as_ref().unwrap().is_trusted()) {
+    while !nodes.iter().all(|node| node.app.invalidation.as_ref().unwrap().is_trusted()) {
         assert!(Instant::now() < until, "the board is not believed");
         sleep(Duration::from_millis(20)).await;
     }
@@ -194,7 +194,7 @@ async fn a_node_without_a_board_keeps_the_others_from_believing_theirs() {
         for number in 1..10 {
             without.service().message("news", "ada", "hello").await;
             assert_eq!(app.user("ada").overview().await.last().unwrap(), &format!("= {number}"));
-            assert!(!app.app.board.as_ref().unwrap().is_trusted());
+            assert!(!app.app.invalidation.as_ref().unwrap().is_trusted());
             sleep(Duration::from_millis(TRUST)).await;
         }
         drop((without.app, without.routes));

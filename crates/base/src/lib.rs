@@ -1,4 +1,4 @@
-//! What everything uses: the one error type, the time, settings, metrics and logs.
+//! What everything uses: the one error type, the time, settings, metrics, logs, and how locales write.
 //!
 //! Knows only `entity`, for the types of settings and metrics. Nothing else reads the system's clock or the environment.
 //!

@@ -47,7 +47,7 @@ pub struct ItemContent {
     pub own: SenderTexts,
     /// The catalogue it is rendered with.
     pub catalogue: Arc<Catalogue>,
-    /// For whom it is rendered. `None` for nobody in particular.
+    /// The reader that it is rendered for. `None`: English and UTC.
     pub reader: Option<Arc<ReaderLocale>>,
     pub rendered: RenderedTexts,
 }

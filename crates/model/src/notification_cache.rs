@@ -85,7 +85,7 @@ impl NotificationCache {
         *self.known.lock() = CacheGenerations::default();
     }
 
-    /// The cached content if it is still valid, for a reader or for nobody in particular.
+    /// The cached content if it is still valid, for a reader, or without one.
     pub fn find(
         &self,
         on: CacheScope<'_>,

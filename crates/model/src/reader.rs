@@ -1,4 +1,4 @@
-//! Readers: for whose language and time zone texts are rendered.
+//! Readers: the language and the time zone that a text is rendered for.
 
 use entity::columns;
 
@@ -25,7 +25,7 @@ pub struct ReaderDependence {
 }
 
 impl ReaderLocale {
-    /// Nobody in particular: English and UTC.
+    /// A reader without a locale and a time zone: English and UTC.
     pub const UNKNOWN: &'static Self = &Self { locale: None, time_zone: None };
 
     /// Refuses values that no reader can have.

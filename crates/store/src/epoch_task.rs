@@ -23,16 +23,16 @@ impl Drop for EpochTask {
 impl EpochTask {
     /// Starts a new epoch, because this node may have crashed between a commit and its invalidation. Returns when no
     /// node trusts the previous epoch any more.
-    pub async fn start(board: Arc<InvalidationStore>, db: Database) -> Result<Self> {
-        let run = board.reachable_run().await;
-        start_epoch(&board, &db, run).await?;
-        sleep(board.pace.trust).await;
+    pub async fn start(invalidation: Arc<InvalidationStore>, db: Database) -> Result<Self> {
+        let run = invalidation.reachable_run().await;
+        start_epoch(&invalidation, &db, run).await?;
+        sleep(invalidation.pace.trust).await;
         let keeping = tokio::spawn(async move {
             let mut mended = 0;
             let mut was_away = false;
             loop {
-                board.wait_until_due().await;
-                let looked = check_epoch(&board, &db, &mut mended).await;
+                invalidation.wait_until_due().await;
+                let looked = check_epoch(&invalidation, &db, &mut mended).await;
                 if let Err(error) = &looked
                     && !was_away
                 {
@@ -67,31 +67,31 @@ impl EpochTask {
 
 /// Reads the epoch. Starts a new one if an invalidation failed, or if the epoch belongs to another Redis than the one
 /// this node reaches.
-async fn check_epoch(board: &InvalidationStore, db: &Database, mended: &mut u64) -> Result<()> {
-    let failures = board.failure_count();
+async fn check_epoch(invalidation: &InvalidationStore, db: &Database, mended: &mut u64) -> Result<()> {
+    let failures = invalidation.failure_count();
     if failures > *mended {
         // At once, because a commit waits for it. The run of Redis is read below.
-        start_epoch(board, db, None).await?;
+        start_epoch(invalidation, db, None).await?;
         *mended = failures;
     } else {
         let began = Instant::now();
         if let Some(text) = db.read_epoch().await? {
-            board.observe_epoch(Epoch::parse(&text), (began, Instant::now()));
+            invalidation.observe_epoch(Epoch::parse(&text), (began, Instant::now()));
         }
     }
-    let run = board.reachable_run().await;
-    if run != board.epoch_run() {
-        start_epoch(board, db, run).await?;
+    let run = invalidation.reachable_run().await;
+    if run != invalidation.epoch_run() {
+        start_epoch(invalidation, db, run).await?;
     }
     Ok(())
 }
 
-async fn start_epoch(board: &InvalidationStore, db: &Database, run: Option<Arc<str>>) -> Result<()> {
+async fn start_epoch(invalidation: &InvalidationStore, db: &Database, run: Option<Arc<str>>) -> Result<()> {
     let epoch = Epoch::generate(run)?;
     let began = Instant::now();
     db.write_epoch(&epoch.to_string()).await?;
     tracing::info!(epoch = %epoch, "started a new invalidation epoch");
-    board.observe_started_epoch(epoch, (began, Instant::now()));
+    invalidation.observe_started_epoch(epoch, (began, Instant::now()));
     Ok(())
 }
 

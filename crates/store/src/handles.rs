@@ -139,7 +139,7 @@ pub struct Transaction {
     observers: StatementObservers,
     health: Arc<DatabaseHealth>,
     hub: Arc<Hub>,
-    board: Option<Arc<InvalidationStore>>,
+    invalidation: Option<Arc<InvalidationStore>>,
     /// Notices for open sessions, published after the commit.
     notices: Lock<Vec<Notice>>,
     /// Whether one of its statements has changed a row.
@@ -151,7 +151,7 @@ impl Transaction {
         (connections, fence): (&AnyPool, &LineageFence),
         shares: &FairShareLimiter,
         (health, observers): (Arc<DatabaseHealth>, StatementObservers),
-        (hub, board): (Arc<Hub>, Option<Arc<InvalidationStore>>),
+        (hub, invalidation): (Arc<Hub>, Option<Arc<InvalidationStore>>),
     ) -> Result<Self, DbErr> {
         health.check_responding()?;
         health.check_file()?;
@@ -164,7 +164,7 @@ impl Transaction {
             observers,
             health,
             hub,
-            board,
+            invalidation,
             notices: Lock::default(),
             changed: AtomicBool::new(false),
         })
@@ -195,7 +195,7 @@ impl Transaction {
     /// If there are notices, this continues even if the caller is dropped. It publishes them even if the response to
     /// the commit was lost, so that the outcome is unknown: an unnecessary notice is harmless.
     pub async fn commit(self) -> Result<(), DbErr> {
-        let Self { connection, share, health, hub, board, notices, .. } = self;
+        let Self { connection, share, health, hub, invalidation, notices, .. } = self;
         let mut lent = connection.into_inner();
         let notices = notices.into_inner();
         let committed = async move {
@@ -211,8 +211,8 @@ impl Transaction {
         }
         let committing = tokio::spawn(async move {
             let mut ended = committed.await;
-            if let Some(board) = board
-                && !board.invalidate(&notices).await
+            if let Some(invalidation) = invalidation
+                && !invalidation.invalidate(&notices).await
             {
                 // Other nodes may still serve the old state, so the commit must not be acknowledged.
                 ended = ended.and(Err(DatabaseFailure::Away.to_error()));

@@ -94,7 +94,7 @@ pub struct Database {
     /// Receives the notices of committed transactions.
     hub: Arc<Hub>,
     /// The invalidation tokens in Redis. Commits delete those that they affect.
-    board: Option<Arc<InvalidationStore>>,
+    invalidation: Option<Arc<InvalidationStore>>,
 }
 
 impl Database {
@@ -125,7 +125,7 @@ impl Database {
             fence,
             _watch: Arc::new(HealthCheckTask(watch)),
             hub: Arc::default(),
-            board: None,
+            invalidation: None,
         }
     }
 
@@ -151,8 +151,8 @@ impl Database {
 
     /// Sets the invalidation store: transactions started from now on delete the tokens that they affect before they are
     /// acknowledged.
-    pub fn set_invalidation(&mut self, board: Arc<InvalidationStore>) {
-        self.board = Some(board);
+    pub fn set_invalidation(&mut self, invalidation: Arc<InvalidationStore>) {
+        self.invalidation = Some(invalidation);
     }
 
     /// Adds an observer, called after every statement with its text and duration. `BEGIN`, `COMMIT` and migrations are
@@ -220,7 +220,7 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction> {
         let ReadPool { health, observers, .. } = &self.read;
         let watched = (health.clone(), observers.clone());
-        let told = (self.hub.clone(), self.board.clone());
+        let told = (self.hub.clone(), self.invalidation.clone());
         Ok(Transaction::begin((&self.write, &self.fence), &self.shares, watched, told).await?)
     }
 

@@ -37,8 +37,8 @@ pub struct Store {
     /// Positions that the logs skipped.
     pub gaps: RwLock<LogGaps>,
     /// Validates cached overviews in Redis, if configured.
-    pub board: Option<Arc<InvalidationStore>>,
-    _keeper: Option<EpochTask>,
+    pub invalidation: Option<Arc<InvalidationStore>>,
+    _epoch_task: Option<EpochTask>,
     /// Publishes change notices to sessions on this node and on others.
     pub hub: Arc<Hub>,
     /// The activity of tenants on this node.
@@ -74,7 +74,7 @@ impl Store {
         let has_bus = config.redis_url.is_some() || db.backend() == DbBackend::Postgres;
         let hub = Arc::new(Hub::new(has_bus, NodeInfo::this_node(VERSION, shared_clock.now())));
         db.set_hub(hub.clone());
-        let (board, keeper) = start_invalidation(&config, &mut db, &metrics).await?;
+        let (invalidation, epoch_task) = start_invalidation(&config, &mut db, &metrics).await?;
         let store = Self {
             config,
             db,
@@ -82,8 +82,8 @@ impl Store {
             shared_clock,
             caches,
             gaps: RwLock::default(),
-            board,
-            _keeper: keeper,
+            invalidation,
+            _epoch_task: epoch_task,
             hub,
             activity: ActivityTracker::default(),
             metrics,
@@ -126,11 +126,12 @@ async fn start_invalidation(
     let pace = EpochTimings { trust: Duration::from_millis(config.board_trust_millis) };
     let Some(url) = config.redis_url.clone().filter(|_| config.board) else {
         let may_have_others = db.backend() != DbBackend::Sqlite;
-        let keeper = if may_have_others { Some(EpochTask::start_without_redis(db.clone(), pace).await?) } else { None };
-        return Ok((None, keeper));
+        let epoch_task =
+            if may_have_others { Some(EpochTask::start_without_redis(db.clone(), pace).await?) } else { None };
+        return Ok((None, epoch_task));
     };
-    let board = Arc::new(InvalidationStore::new(url, &db.name().await?, pace, metrics));
-    let keeper = EpochTask::start(board.clone(), db.clone()).await?;
-    db.set_invalidation(board.clone());
-    Ok((Some(board), Some(keeper)))
+    let invalidation = Arc::new(InvalidationStore::new(url, &db.name().await?, pace, metrics));
+    let epoch_task = EpochTask::start(invalidation.clone(), db.clone()).await?;
+    db.set_invalidation(invalidation.clone());
+    Ok((Some(invalidation), Some(epoch_task)))
 }

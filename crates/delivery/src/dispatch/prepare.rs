@@ -54,12 +54,13 @@ pub async fn prepare_deliveries<P>(
     };
     let mut one = |delivery: &Delivery| {
         let Some((item, notification, rule)) = there(delivery) else { return Ok(PreparedDelivery::Dropped) };
-        if let Some(until) = item.quiet_until(now).filter(|_| !notification.message_type.mandatory) {
-            Ok(PreparedDelivery::Later(until))
-        } else {
-            let content = &shown.render_content(notification).for_reader(item.reader());
-            write(&DueItem { item, notification, rule, content }).map(PreparedDelivery::Ready)
+        let until = item.quiet_until(now).filter(|_| !notification.message_type.mandatory);
+        if let Some(until) = until {
+            return Ok(PreparedDelivery::Later(until));
         }
+        // Always with the reader: the letter's own templates may depend on it where the item's do not.
+        let content = ItemContent { reader: Some(item.reader()), ..shown.render_content(notification) };
+        write(&DueItem { item, notification, rule, content: &content }).map(PreparedDelivery::Ready)
     };
     due.iter().map(&mut one).collect()
 }

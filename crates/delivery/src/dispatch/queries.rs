@@ -95,7 +95,7 @@ impl AddressedItem {
         }
     }
 
-    /// For whom letters and messages are written.
+    /// The reader of letters and messages.
     pub fn reader(&self) -> Arc<ReaderLocale> {
         Arc::new(ReaderLocale { locale: self.locale.clone(), time_zone: self.hours.time_zone.clone() })
     }

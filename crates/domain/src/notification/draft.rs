@@ -1,4 +1,5 @@
-//! Drafts: validated sends, with everything that they name resolved to ids.
+//! Drafts: validated sends, with everything that they name resolved to ids. The routing is the part of a draft that
+//! publishing needs: all but the content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

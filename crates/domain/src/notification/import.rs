@@ -1,4 +1,5 @@
-//! Imports messages that another system has sent before. A repeated import sends nothing twice.
+//! Imports messages that another system has sent before. A repeated import sends nothing twice. Messages keep the state
+//! (read, archived) that they had there.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{HashMap, HashSet};

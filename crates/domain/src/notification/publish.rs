@@ -1,4 +1,4 @@
-//! Publishing: brings notifications that have a seq to channels and inboxes. Where possible, one statement serves all
+//! Publishing: gives notifications their seqs and rows, and brings them to channels and inboxes. Where possible, one statement serves all
 //! notifications of a transaction.
 
 use std::collections::HashMap;

@@ -1,4 +1,9 @@
 //! Sending: one notification and one publication per channel, for an audience of any size.
+//!
+//! [`send`] prepares drafts; [`commit_drafts`] queues them; [`commit_batch`] runs one transaction for all that wait, and
+//! [`write_batch`] writes it. The tenant's row is locked from the assignment of a seq until the commit, so that seqs are
+//! in commit order. Without batches, each send would hold the lock for a whole commit, and a tenant could send no faster
+//! than the disk can sync.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -146,8 +146,8 @@ async fn try_save_profiles(store: &Store, tenant: &Tenant, changes: &[ProfileCha
     Ok(users)
 }
 
-/// The users whose locale or time zone changes. Locks the rows of those for whom one is given, so that no other change
-/// comes between.
+/// The users whose locale or time zone changes. Locks the rows of all users with a new value, so that the comparison
+/// with the stored one holds until the commit.
 async fn lock_moved(txn: &Transaction, tenant: &Tenant, changes: &[(UserId, &ProfileChange)]) -> Result<Vec<UserId>> {
     let is_given = |change: &ProfileChange| change.locale.is_some() || change.time_zone.is_some();
     let given: Vec<UserId> = changes.iter().filter(|(_, change)| is_given(change)).map(|(user, _)| *user).collect();

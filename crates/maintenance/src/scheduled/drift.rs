@@ -49,8 +49,8 @@ async fn count_drifted(store: &Arc<Store>, tenant: &Arc<Tenant>, entries: &[Arc<
             changed.push((entry, hung));
         }
     }
-    let Some(board) = store.board.as_ref().filter(|_| !changed.is_empty()) else { return Ok(0) };
-    sleep(board.pace.quiet_period()).await;
+    let Some(invalidation) = store.invalidation.as_ref().filter(|_| !changed.is_empty()) else { return Ok(0) };
+    sleep(invalidation.pace.quiet_period()).await;
     Ok(overview::count_still_valid(store, tenant, &changed).await)
 }
 

@@ -79,8 +79,8 @@ async fn open_fence(store: &Store, lineage: &DatabaseLineage, number: u64) -> Re
 fn discard_state(store: &Store, live: &LiveRooms) {
     store.db.fence.begin_era();
     store.caches.clear();
-    if let Some(board) = &store.board {
-        board.forget_epoch();
+    if let Some(invalidation) = &store.invalidation {
+        invalidation.forget_epoch();
     }
     live.end_sessions();
 }

@@ -21,7 +21,7 @@ pub struct TemplateVariables<'a> {
     pub action: Option<&'a str>,
     /// The item's title and body, for templates of other channels; `None` for the item's own templates.
     pub shown: Option<ShownVariables>,
-    /// For whom it is rendered.
+    /// The reader that it is rendered for.
     pub reader: &'a ReaderLocale,
 }
 

@@ -101,8 +101,8 @@ impl<'a> ContentReader<'a> {
         Ok(Some((edition, content)))
     }
 
-    /// The content of the notification at this log position, from the column at index `from` on, for nobody in
-    /// particular. `None` if it is gone.
+    /// The content of the notification at this log position, from the column at index `from` on, without a
+    /// reader. `None` if it is gone.
     pub fn read_content(
         &self,
         seq: Seq,

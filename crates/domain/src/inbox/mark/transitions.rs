@@ -1,4 +1,4 @@
-//! The state transitions of each change.
+//! The state transitions of each change, and their writing to single items.
 
 use std::collections::BTreeMap;
 

@@ -20,11 +20,11 @@ pub async fn find_doubtful(
     tenant: &Tenant,
     entries: &[Arc<CachedOverview>],
 ) -> Result<Vec<CheckedEntry>> {
-    let Some(board) = &store.board else { return Ok(Vec::new()) };
+    let Some(invalidation) = &store.invalidation else { return Ok(Vec::new()) };
     let (now, mut doubtful) = (store.now(), Vec::new());
     for entries in entries.chunks(PROOFS) {
         let proofs: Vec<_> = entries.iter().map(|entry| entry.proof.clone()).collect();
-        let hanging = load_valid_hashes(board, tenant, &proofs, now).await;
+        let hanging = load_valid_hashes(invalidation, tenant, &proofs, now).await;
         let standing = entries.iter().cloned().zip(hanging);
         let standing: Vec<CheckedEntry> = standing.filter_map(|(entry, hung)| Some((entry, hung?))).collect();
         if !standing.is_empty() {
@@ -41,11 +41,11 @@ pub async fn find_doubtful(
 
 /// How many of them are still valid by Redis, with the same tokens as before.
 pub async fn count_still_valid(store: &Store, tenant: &Tenant, stood: &[CheckedEntry]) -> usize {
-    let Some(board) = &store.board else { return 0 };
+    let Some(invalidation) = &store.invalidation else { return 0 };
     let mut count = 0;
     for stood in stood.chunks(PROOFS) {
         let proofs: Vec<_> = stood.iter().map(|(entry, _)| entry.proof.clone()).collect();
-        let hanging = load_valid_hashes(board, tenant, &proofs, store.now()).await;
+        let hanging = load_valid_hashes(invalidation, tenant, &proofs, store.now()).await;
         count += stood.iter().zip(hanging).filter(|((_, by), hung)| *hung == Some(*by)).count();
     }
     count

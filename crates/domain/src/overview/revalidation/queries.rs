@@ -54,7 +54,7 @@ pub fn select_versions(
     sql.push(", COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
     sql.push(" AND n.expires_at <= ").bind(now).push(" ORDER BY n.expires_at DESC LIMIT 1), 0) AS expired_at");
     sql.push(", ");
-    if store.board.is_some() {
+    if store.invalidation.is_some() {
         sql.push("COALESCE((SELECT n.expires_at FROM notification n WHERE n.tenant_id = ").bind(tenant.id);
         sql.push(" AND n.expires_at > ").bind(now).push(" ORDER BY n.expires_at LIMIT 1), ").push(NEVER).push(")");
     } else {

@@ -38,10 +38,10 @@ pub(super) async fn check_redis(
     proofs: &[Arc<CacheValidator>],
 ) -> ValidityList {
     let mut held = vec![None; proofs.len()];
-    let Some(board) = &store.board else { return held };
+    let Some(invalidation) = &store.invalidation else { return held };
     let now = store.now();
     let watched: Vec<usize> = (0..proofs.len()).filter(|place| usable_watch(&proofs[*place], now).is_some()).collect();
-    if !watched.is_empty() && board.is_trusted() {
+    if !watched.is_empty() && invalidation.is_trusted() {
         let bounds = BatchLimits { rounds: ROUNDS, things: PROOFS, patience: PATIENCE, splits_after: None };
         let looks = tenant.queues.get_or_create(|| {
             RedisCheckBatcher::new(
@@ -70,8 +70,8 @@ async fn check_batch(
     jobs: &mut [Vec<Arc<CacheValidator>>],
 ) -> Result<Vec<Result<RedisValidity>>> {
     let proofs: Vec<Arc<CacheValidator>> = jobs.iter().flatten().cloned().collect();
-    let hanging = match &store.board {
-        Some(board) => load_valid_hashes(board, tenant, &proofs, store.now()).await,
+    let hanging = match &store.invalidation {
+        Some(invalidation) => load_valid_hashes(invalidation, tenant, &proofs, store.now()).await,
         None => vec![None; proofs.len()],
     };
     let held = |(proof, hung): (&Arc<CacheValidator>, Option<u64>)| hung.map(|_| proof.complete_upto());
@@ -81,7 +81,7 @@ async fn check_batch(
 
 /// For each validator, the hash of its tokens if it is still valid.
 pub(super) async fn load_valid_hashes(
-    board: &InvalidationStore,
+    invalidation: &InvalidationStore,
     tenant: &Tenant,
     proofs: &[Arc<CacheValidator>],
     now: Millis,
@@ -90,7 +90,7 @@ pub(super) async fn load_valid_hashes(
     let good = || proofs.iter().zip(&watches).filter_map(|(proof, watch)| Some((proof, watch.as_ref()?)));
     let shares = good().fold(ChannelShards::default(), |all, (_, watch)| all.union(watch.shares));
     let places = invalidation_keys(tenant, good().map(|(proof, _)| proof.user), shares);
-    let Some(tokens) = board.get_tokens(&places).await else { return vec![None; proofs.len()] };
+    let Some(tokens) = invalidation.get_tokens(&places).await else { return vec![None; proofs.len()] };
     let hung = |(proof, watch): (&Arc<CacheValidator>, &Option<InvalidationWatch>)| {
         let watch = watch.as_ref()?;
         token_hash(proof.user, tenant, &tokens, watch.shares).filter(|hung| *hung == watch.hung)
@@ -138,12 +138,15 @@ pub(super) async fn register_tokens(
     proofs: impl Iterator<Item = &Arc<CacheValidator>>,
     now: Millis,
 ) -> Result<Option<RegisteredTokens>> {
-    let Some(board) = store.board.as_ref().filter(|board| board.is_trusted()) else { return Ok(None) };
+    let Some(invalidation) = store.invalidation.as_ref().filter(|invalidation| invalidation.is_trusted()) else {
+        return Ok(None);
+    };
     let began = Instant::now();
     let watches: BTreeMap<UserId, Option<InvalidationWatch>> =
         proofs.map(|proof| (proof.user, *proof.watch.lock())).collect();
-    let Some(mut tokens) =
-        board.register_tokens(&invalidation_keys(tenant, watches.keys().copied(), ChannelShards::default())).await
+    let Some(mut tokens) = invalidation
+        .register_tokens(&invalidation_keys(tenant, watches.keys().copied(), ChannelShards::default()))
+        .await
     else {
         return Ok(None);
     };
@@ -156,7 +159,7 @@ pub(super) async fn register_tokens(
     let unknown: Vec<UserId> = watches.into_keys().filter(|user| !shares.contains_key(user)).collect();
     shares.extend(load_channel_shares(store, tenant, &unknown).await?);
     let all = shares.values().fold(ChannelShards::default(), |all, of| all.union(*of));
-    let Some(channels) = board.register_tokens(&invalidation_keys(tenant, std::iter::empty(), all)).await else {
+    let Some(channels) = invalidation.register_tokens(&invalidation_keys(tenant, std::iter::empty(), all)).await else {
         return Ok(None);
     };
     tokens.add(channels);
