@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use chrono::{Datelike, NaiveDateTime, Timelike};
 use icu_calendar::{Date, Gregorian};
 use icu_datetime::fieldsets::{T, YMD, YMDE};
-use icu_datetime::input::{DateTime, Time};
+use icu_datetime::input::Time;
 use icu_datetime::{FixedCalendarDateTimeFormatter, NoCalendarFormatter};
 use icu_decimal::DecimalFormatter;
 use icu_decimal::input::Decimal;
@@ -144,7 +144,7 @@ impl LocaleFormats {
                 let format = self
                     .times
                     .get_or_init(|| NoCalendarFormatter::try_new((&self.locale).into(), T::hm()).expect(COMPILED));
-                format.format(&DateTime { date, time }.time).to_string()
+                format.format(&time).to_string()
             }
         })
     }
